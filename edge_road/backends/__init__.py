@@ -1,0 +1,1 @@
+"""Runs a model: ONNX Runtime, TensorRT, or a fake for tests."""

@@ -1,0 +1,86 @@
+"""One `edge-road` command over the same functions as the scripts; nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from edge_road import __version__
+from edge_road.errors import EdgeRoadError, suggestion
+
+# name -> (module with `main(arguments) -> exit code`, one line of help)
+COMMANDS = {
+    "train": ("edge_road.training.main", "train a classifier from a recipe"),
+    "evaluate": ("edge_road.training.evaluate", "judge runs and bundles under perturbation, write a report"),
+    "to-onnx": ("edge_road.export.to_onnx", "turn a run into a checked ONNX file"),
+    "to-trt": ("edge_road.export.to_trt", "turn a run into a bundle: ONNX, INT8, engine where a GPU is"),
+    "verify": ("edge_road.export.verify", "check a bundle's integrity and its gate"),
+    "smoke": ("edge_road.runtime.smoke", "robustness self-test of a bundle on this machine"),
+    "run": ("edge_road.runtime.main", "the on-vehicle daemon"),
+    "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),
+}
+
+
+def command(name: str, arguments: Sequence[str] | None = None) -> int:
+    """Run one command and turn what goes wrong into a message and an exit code."""
+    module = COMMANDS[name][0]
+    try:
+        return int(importlib.import_module(module).main(arguments))
+    except EdgeRoadError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("edge_road"):
+            raise
+        print(_missing_package(error.name or "?", module), file=sys.stderr)
+        return 2
+    except Exception:
+        traceback.print_exc()
+        print("error: this is a bug in edge_road; please report the lines above", file=sys.stderr)
+        return 70
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    if words[0] in ("-V", "--version", "version"):
+        print(f"edge-road {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        hint = suggestion(words[0], COMMANDS) or "edge-road --help lists them"
+        print(f"error: no command '{words[0]}'; {hint}", file=sys.stderr)
+        return 2
+    return command(words[0], words[1:])
+
+
+def _help() -> str:
+    rows = "\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items())
+    return (
+        "usage: edge-road COMMAND [options]\n\n"
+        "From road photographs to a small, robust road-condition classifier in a vehicle.\n\n"
+        f"{rows}\n\nedge-road COMMAND --help tells the options of each."
+    )
+
+
+def _missing_package(name: str, module: str) -> str:
+    stage = module.split(".")[1]
+    extra = {"training": "train", "export": "export", "runtime": "vehicle"}.get(stage, "train,export,vehicle")
+    return (
+        f"error: the Python package '{name}' is not installed\n"
+        f"  to do:    make setup, or: pip install -c constraints.txt -e '.[{extra}]'"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

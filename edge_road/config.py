@@ -1,0 +1,141 @@
+"""Settings over TOML: strict keys, errors that name file, line and the nearest key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from edge_road.errors import ConfigError, nearest
+from edge_road.files import write_atomically
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class StrictModel(BaseModel):
+    """Frozen settings that refuse unknown keys and non-finite numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+Settings = TypeVar("Settings", bound=StrictModel)
+
+
+def load_settings(kind: type[Settings], path: Path, overrides: Iterable[str] = ()) -> Settings:
+    """Read `path` as `kind`; `overrides` are `section.key=value` with TOML values."""
+    text = _read_text(kind, path)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError("the file is not valid TOML", where=path, got=error) from None
+    for override in overrides:
+        _apply_override(values, override)
+    return check_settings(kind, values, where=path, text=text)
+
+
+def check_settings(
+    kind: type[Settings], values: Mapping[str, Any], *, where: object, text: str = ""
+) -> Settings:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise _as_config_error(kind, error, where, text) from None
+
+
+def write_settings(settings: StrictModel, path: Path) -> None:
+    """Save the resolved settings; TOML has no null, so what is unset is left out."""
+    values = settings.model_dump(mode="json", exclude_none=True)
+    write_atomically(path, tomli_w.dumps(values).encode())
+
+
+def settings_digest(settings: StrictModel) -> str:
+    values = settings.model_dump(mode="json")
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _read_text(kind: type[StrictModel], path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        siblings = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        match = nearest(path.name, siblings)
+        raise ConfigError(
+            f"cannot read the {kind.__name__.lower()} file",
+            where=path,
+            got=error.strerror if isinstance(error, OSError) else error,
+            expected="a TOML file" + (f"; this folder has {', '.join(siblings)}" if siblings else ""),
+            fix=f"did you mean '{match}'?" if match else None,
+        ) from None
+
+
+def _apply_override(values: dict[str, Any], override: str) -> None:
+    key, separator, text = override.partition("=")
+    if not separator or not key.strip():
+        raise ConfigError("an override is section.key=value", where="--set", got=override)
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
+        if not isinstance(values, dict):
+            raise ConfigError("an override goes into something that has no keys", where="--set", got=override)
+    values[last] = _toml_value(text.strip())
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # a bare word is a string
+
+
+def _as_config_error(
+    kind: type[StrictModel], error: ValidationError, where: object, text: str
+) -> ConfigError:
+    first, *others = error.errors()
+    dotted = ".".join(str(part) for part in first["loc"]) or kind.__name__
+    line = _line_of(text, str(first["loc"][-1])) if first["loc"] else None
+    known = _known_keys(kind, first)
+    match = nearest(str(first["loc"][-1]), known) if first["type"] == "extra_forbidden" else None
+    more = f" (and {len(others)} more)" if others else ""
+    what = f"unknown key '{dotted}'" if first["type"] == "extra_forbidden" else f"'{dotted}': {first['msg']}"
+    return ConfigError(
+        what + more,
+        where=f"{where}:{line}" if line else where,
+        got=None if first["type"] in ("extra_forbidden", "missing") else repr(first["input"])[:200],
+        expected="one of " + ", ".join(known) if first["type"] == "extra_forbidden" else None,
+        fix=f"did you mean '{match}'?" if match else None,
+    )
+
+
+def _line_of(text: str, key: str) -> int | None:
+    for number, line in enumerate(text.splitlines(), start=1):
+        name = line.split("=", 1)[0].strip().strip("[]").split(".")[-1].strip("\"'")
+        if name == key:
+            return number
+    return None
+
+
+def _known_keys(kind: type[BaseModel], error: ErrorDetails) -> list[str]:
+    """The keys of the section in which the error lies (sections nest as models)."""
+    section: Any = kind
+    for part in error["loc"][:-1]:
+        if not isinstance(part, str) or part not in getattr(section, "model_fields", {}):
+            continue  # list positions and union tags are no sections
+        section = _model_in(section.model_fields[part].annotation) or section
+    return list(section.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_in(argument) for argument in getattr(annotation, "__args__", ()))
+    return next((model for model in found if model is not None), None)

@@ -1,0 +1,1 @@
+"""Road pictures with labels and splits: folders, RSCD, rendered scenes."""

@@ -1,0 +1,1 @@
+"""Judges any predictor with the same code: measures, perturbations, reports."""

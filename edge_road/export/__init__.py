@@ -1,0 +1,1 @@
+"""The export stage: from a run to a bundle."""

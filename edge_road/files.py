@@ -1,0 +1,76 @@
+"""Files that are there whole or not at all: temporary sibling, fsync, rename, fsync of the folder."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """After a crash at any moment, `path` holds the old bytes or the new ones."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            _write_and_sync(file, content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_folder_atomically(path: Path, contents: Mapping[str, bytes]) -> None:
+    """The same for a whole folder: old or new, never a mixture, never absent."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        temporary.chmod(0o755)
+        for name, content in contents.items():
+            with open(temporary / name, "wb") as file:
+                _write_and_sync(file, content)
+        sync_folder(temporary)
+        if path.exists():
+            _exchange(temporary, path)
+        else:
+            os.rename(temporary, path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_and_sync(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _exchange(first: Path, second: Path) -> None:
+    """Swap two names in one step (Linux renameat2), so that no reader ever finds neither."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    paths = (_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second))
+    if libc.renameat2(*paths, _RENAME_EXCHANGE) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(second))

@@ -1,0 +1,72 @@
+"""The one way from a camera picture to what a model sees, used by every stage.
+
+Crop and resize happen here, outside the model; the cast to float, the normalisation and the
+transposition happen inside it (`mean` and `std` travel along for whoever builds the graph).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import cv2
+import numpy as np
+from pydantic import Field, model_validator
+
+from edge_road.config import StrictModel
+from edge_road.frames import Image
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Triple = tuple[float, float, float]
+
+
+class Crop(StrictModel):
+    """A part of the picture, in shares of its width and height."""
+
+    left: Share = 0.0
+    top: Share = 0.0
+    right: Share = 1.0
+    bottom: Share = 1.0
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Crop:
+        if self.left >= self.right or self.top >= self.bottom:
+            raise ValueError("left must be below right and top below bottom")
+        return self
+
+    def cut(self, image: Image) -> Image:
+        height, width = image.shape[:2]
+        rows = slice(int(self.top * height), max(int(self.bottom * height), int(self.top * height) + 1))
+        columns = slice(int(self.left * width), max(int(self.right * width), int(self.left * width) + 1))
+        return image[rows, columns]
+
+
+class Preprocessing(StrictModel):
+    height: int = Field(ge=16, le=4096)
+    width: int = Field(ge=16, le=4096)
+    crop: Crop = Crop()
+    fit: Literal["stretch", "cover"] = Field(
+        default="stretch",
+        description="stretch: resize both sides; cover: cut the centre to the model's shape first",
+    )
+    mean: Triple = (0.5, 0.5, 0.5)
+    std: Triple = (0.5, 0.5, 0.5)
+
+    def prepare(self, image: Image, crop: Crop | None = None) -> Image:
+        """Cut (`crop` replaces our own) and resize one RGB uint8 picture to the model's size."""
+        part = (crop or self.crop).cut(image)
+        if self.fit == "cover":
+            part = _centre_of_shape(part, self.width / self.height)
+        if part.shape[:2] == (self.height, self.width):
+            return np.ascontiguousarray(part)
+        shrinks = part.shape[0] > self.height or part.shape[1] > self.width
+        # Area averaging does not alias when shrinking; it is blocky when growing.
+        how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+        return np.asarray(cv2.resize(part, (self.width, self.height), interpolation=how), dtype=np.uint8)
+
+
+def _centre_of_shape(image: Image, aspect: float) -> Image:
+    height, width = image.shape[:2]
+    keep_width = min(width, max(1, round(height * aspect)))
+    keep_height = min(height, max(1, round(width / aspect)))
+    top, left = (height - keep_height) // 2, (width - keep_width) // 2
+    return image[top : top + keep_height, left : left + keep_width]

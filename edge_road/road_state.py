@@ -1,0 +1,92 @@
+"""The one message that leaves the vehicle: a road state with the evidence for it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from edge_road.conditions import STATES, UNKNOWN
+from edge_road.config import StrictModel
+from edge_road.errors import EdgeRoadError
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Position(StrictModel):
+    latitude: float = Field(ge=-90, le=90)
+    longitude: float = Field(ge=-180, le=180)
+    accuracy_m: float | None = Field(default=None, ge=0)
+
+
+class RegionState(StrictModel):
+    """What one region of the picture says by itself."""
+
+    name: str
+    probabilities: dict[str, Share]
+
+
+class RoadState(StrictModel):
+    schema_name: Literal["edge_road.state/1"] = Field(default="edge_road.state/1", alias="schema")
+    vehicle: str
+    boot_id: str
+    seq: int = Field(ge=0)
+    state: Literal["dry", "wet", "icy", "unknown"]
+    probabilities: dict[str, Share]
+    """of dry, wet and icy after the temporal filter; empty when there is no evidence"""
+    reasons: tuple[str, ...] = ()
+    """why the state is unknown or doubted, e.g. no_frames, model_output, low_confidence"""
+    captured_mono_ns: int | None
+    """when the newest frame behind this state was taken; none without a frame"""
+    captured_utc: str | None
+    clock_synced: bool
+    position: Position | None = None
+    speed_mps: float | None = Field(default=None, ge=0)
+    regions: tuple[RegionState, ...] = ()
+    age_ms: float | None = Field(ge=0)
+    """from capture to publication"""
+    valid_for_ms: int = Field(gt=0)
+    """a consumer treats the state as unknown when this time has passed"""
+    stage_ms: dict[str, float] = Field(default_factory=dict)
+    dropped: int = Field(default=0, ge=0)
+    """frames that a newer one replaced, since the start"""
+    model_digest: str
+    config_digest: str
+    version: str
+
+    @model_validator(mode="after")
+    def _a_state_needs_evidence(self) -> RoadState:
+        if self.state == UNKNOWN:
+            if not self.reasons:
+                raise ValueError("unknown needs a reason")
+            return self
+        if self.captured_mono_ns is None or set(self.probabilities) != set(STATES):
+            raise ValueError(f"{self.state} needs a frame and the probabilities of {', '.join(STATES)}")
+        return self
+
+    def to_json(self) -> str:
+        """One line; `crc32` covers every other byte of it, in this order."""
+        values = self.model_dump(mode="json", by_alias=True)
+        return _dump({**values, "crc32": _crc(values)})
+
+
+def parse_message(line: str | bytes) -> RoadState:
+    """The state behind one line, or an error: damaged, foreign and incomplete lines are refused."""
+    try:
+        values: dict[str, Any] = json.loads(line)
+        crc = values.pop("crc32")
+        if crc != _crc(values):
+            raise ValueError("the checksum does not match")
+        return RoadState.model_validate(values)
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise EdgeRoadError("not a road state message", got=str(error)[:300]) from None
+
+
+def _dump(values: dict[str, Any]) -> str:
+    return json.dumps(values, separators=(",", ":"), allow_nan=False)
+
+
+def _crc(values: dict[str, Any]) -> int:
+    return zlib.crc32(_dump(values).encode())

@@ -1,0 +1,1 @@
+"""The vehicle stage: from camera frames to road states."""

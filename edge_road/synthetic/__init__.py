@@ -1,0 +1,1 @@
+"""Rendered roads: single scenes, RSCD-like patches and whole drives."""

@@ -1,0 +1,1 @@
+"""The training stage: from a recipe to a run."""

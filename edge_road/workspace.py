@@ -1,0 +1,79 @@
+"""Where runs and bundles live: beside the code in a clone, in the current folder otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from edge_road.errors import BundleError, ConfigError
+
+_PACKAGE_PARENT = Path(__file__).resolve().parents[1]
+
+
+def home() -> Path:
+    """`EDGE_ROAD_HOME`, else the clone that this package lies in, else the current folder."""
+    if chosen := os.environ.get("EDGE_ROAD_HOME"):
+        return Path(chosen).resolve()
+    return _PACKAGE_PARENT if (_PACKAGE_PARENT / "pyproject.toml").is_file() else Path.cwd()
+
+
+def runs() -> Path:
+    return home() / "runs"
+
+
+def bundles() -> Path:
+    return home() / "bundles"
+
+
+def new_run(name: str) -> Path:
+    """The next free `runs/<name>-0001`; claimed by creating it."""
+    runs().mkdir(parents=True, exist_ok=True)
+    for number in range(1, 100_000):
+        path = runs() / f"{name}-{number:04d}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise ConfigError("too many runs of one name", where=runs(), got=name, fix="remove old runs")
+
+
+def newest_run() -> Path:
+    return _newest(runs(), "run.json") or _nothing_yet(
+        ConfigError("there is no finished run yet", where=runs(), fix="python training/train_road.py")
+    )
+
+
+def newest_bundle() -> Path:
+    return _newest(bundles(), "manifest.json") or _nothing_yet(
+        BundleError("there is no bundle yet", where=bundles(), fix="python export/to_trt.py")
+    )
+
+
+def git_commit() -> str | None:
+    """The commit of the clone that runs, with `-dirty` when tracked files differ from it."""
+    command = [
+        "git",
+        "-C",
+        str(_PACKAGE_PARENT),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=40",
+        "--match=",
+    ]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None
+
+
+def _newest(folder: Path, marker: str) -> Path | None:
+    found = [path for path in folder.glob(f"*/{marker}") if not path.parent.name.startswith(".")]
+    return max(found, key=lambda path: path.stat().st_mtime_ns).parent if found else None
+
+
+def _nothing_yet(error: ConfigError | BundleError) -> Path:
+    raise error

@@ -1,0 +1,11 @@
+"""Check a bundle's integrity and its gate: python export/verify_bundle.py --help"""
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from edge_road.cli import command  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(command("verify"))
