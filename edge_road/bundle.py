@@ -78,6 +78,8 @@ class Manifest(StrictModel):
     """name -> shape without the batch: probabilities, logits, features"""
     artefacts: dict[Precision, Artefact]
     calibration: Calibration | None
+    smoke_limits: dict[str, float]
+    """perturbation -> least accuracy on the probe frames that this bundle must keep on any machine"""
     method: str
     seed: int
     recipe: dict[str, Any]

@@ -48,7 +48,7 @@ class Prediction:
     @property
     def finite_N(self) -> npt.NDArray[np.bool_]:
         rows = (self.probabilities_NC, self.logits_NC, self.features_ND)
-        return np.asarray([np.isfinite(row).all(axis=1) for row in rows]).all(axis=0)
+        return np.asarray(np.all([np.isfinite(row).all(axis=1) for row in rows], axis=0))
 
 
 def join(predictions: list[Prediction]) -> Prediction:

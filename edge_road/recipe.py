@@ -24,6 +24,8 @@ class SyntheticData(StrictModel):
     train: int = Field(default=1200, ge=3)
     validation: int = Field(default=300, ge=3)
     test: int = Field(default=300, ge=3)
+    height: int = Field(default=192, ge=32, le=1080)
+    width: int = Field(default=256, ge=32, le=1920)
     seed: int = 0
 
 
