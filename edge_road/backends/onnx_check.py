@@ -1,0 +1,144 @@
+"""What an ONNX file must be like before any runtime is allowed to see it.
+
+A runtime trusts its input too much: some versions read external data from any path, and a small
+file can ask for gigabytes. Our own graphs need none of that, so it is refused here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edge_road.errors import BackendError
+
+if TYPE_CHECKING:
+    import onnx
+
+LARGEST_MODEL_BYTES = 256 * 2**20
+MOST_NODES = 5_000
+MOST_ELEMENTS = 64 * 2**20
+"""of one tensor, for one image"""
+LARGEST_OPSET = 20
+DOMAINS = ("", "ai.onnx")
+
+# What classifiers are made of. Nothing with subgraphs, nothing that reads files or draws random
+# numbers, nothing that makes a large tensor out of a small one.
+_OPERATORS = """
+    Abs Add AveragePool BatchNormalization Cast Clip Concat Constant Conv DequantizeLinear Div Elu Erf Exp
+    Flatten Gather Gelu Gemm GlobalAveragePool HardSigmoid HardSwish Identity InstanceNormalization
+    LayerNormalization LeakyRelu LogSoftmax MatMul Max MaxPool Min Mish Mul Neg PRelu Pad Pow
+    QuantizeLinear Reciprocal ReduceMean ReduceSum Relu Reshape Shape Sigmoid Slice Softmax Softplus Split
+    Sqrt Squeeze Sub Tanh Transpose Unsqueeze
+"""
+OPERATORS = frozenset(_OPERATORS.split())
+
+
+@dataclass(frozen=True)
+class OnnxFacts:
+    """What the check learnt on its way."""
+
+    opset: int
+    ir_version: int
+    operators: Counter[str]
+
+    @property
+    def quantized(self) -> bool:
+        return "QuantizeLinear" in self.operators
+
+
+def check_onnx(content: bytes, *, where: object = "the ONNX model") -> OnnxFacts:
+    """Refuse, with a BackendError, whatever our own exporter would never write."""
+    if len(content) > LARGEST_MODEL_BYTES:
+        _refuse("is too large", where, f"{len(content)} bytes", f"at most {LARGEST_MODEL_BYTES}")
+    model = _parse(content, where)
+    opset = _check_domains(model, where)
+    nodes = list(model.graph.node)
+    if not 0 < len(nodes) <= MOST_NODES:
+        _refuse("has no nodes or too many", where, len(nodes), f"1 to {MOST_NODES}")
+    for node in nodes:
+        _check_node(node, where)
+    for tensor in _tensors(model):
+        _check_tensor(tensor, where)
+    _check_sizes(model, where)
+    return OnnxFacts(opset, model.ir_version, Counter(node.op_type for node in nodes))
+
+
+def _parse(content: bytes, where: object) -> onnx.ModelProto:
+    import onnx
+
+    try:
+        model = onnx.ModelProto()
+        model.ParseFromString(content)
+    except Exception as error:  # protobuf's errors share no narrower base
+        raise BackendError("not an ONNX model", where=where, got=str(error)[:200]) from None
+    if not model.opset_import:
+        _refuse("names no operator set", where, f"{len(content)} bytes", "an ONNX file")
+    return model
+
+
+def _check_domains(model: onnx.ModelProto, where: object) -> int:
+    if foreign := sorted({o.domain for o in model.opset_import} - set(DOMAINS)):
+        _refuse("uses custom operators", where, ", ".join(map(repr, foreign)), "the ONNX standard only")
+    if model.functions or model.training_info:
+        _refuse("carries functions or training steps", where, "functions", "a plain graph")
+    if model.graph.sparse_initializer:
+        _refuse("has sparse tensors", where, "sparse initializers", "dense tensors")
+    opset = max(o.version for o in model.opset_import)
+    if opset > LARGEST_OPSET:
+        _refuse("is newer than vehicles can run", where, f"opset {opset}", f"opset {LARGEST_OPSET} or older")
+    return int(opset)
+
+
+def _check_node(node: onnx.NodeProto, where: object) -> None:
+    if node.domain not in DOMAINS or node.op_type not in OPERATORS:
+        got = f"{node.domain + '.' if node.domain else ''}{node.op_type}"
+        _refuse("uses an operator that is not allowed", where, got, "operators of plain classifiers")
+    for attribute in node.attribute:
+        if attribute.HasField("g") or attribute.graphs:
+            _refuse("has a graph inside a node", where, node.op_type, "a plain graph")
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    yield from model.graph.initializer
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+
+
+def _check_tensor(tensor: onnx.TensorProto, where: object) -> None:
+    import onnx
+
+    name = tensor.name[:80]
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        _refuse("keeps weights outside the file", where, f"external data of {name!r}", "everything inside")
+    if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MOST_ELEMENTS:
+        _refuse("has an oversized tensor", where, f"{name!r} {list(tensor.dims)[:8]}", _limit())
+
+
+def _check_sizes(model: onnx.ModelProto, where: object) -> None:
+    """No tensor on the way may be large either, as far as shapes can be told without running."""
+    import onnx
+
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model).graph
+    except Exception as error:  # the library's errors share no narrower base
+        raise BackendError(
+            "the shapes of the ONNX model do not fit together", where=where, got=error
+        ) from None
+    for value in (*inferred.input, *inferred.value_info, *inferred.output):
+        sizes = [max(d.dim_value, 1) for d in value.type.tensor_type.shape.dim]
+        if math.prod(sizes) > MOST_ELEMENTS:
+            _refuse("makes an oversized tensor", where, f"{value.name[:80]!r} {sizes[:8]}", _limit())
+
+
+def _limit() -> str:
+    return f"at most {MOST_ELEMENTS} numbers"
+
+
+def _refuse(what: str, where: object, got: object, expected: object) -> None:
+    raise BackendError(f"the ONNX model {what}", where=where, got=got, expected=expected)
