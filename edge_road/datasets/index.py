@@ -37,11 +37,13 @@ class RoadDataset:
     splits: Mapping[str, Split]
     read: Callable[[str], Image]
     """key -> decoded RGB picture at its own size; raises DataError for a damaged one"""
+    origin: str = ""
+    """what the keys alone do not tell of the pictures, e.g. the seed of rendered ones"""
 
     @cached_property
     def digest(self) -> str:
         """Changes when a picture is added, removed, renamed, relabelled or moved to another split."""
-        state = hashlib.sha256("|".join(self.classes.names).encode())
+        state = hashlib.sha256("|".join((*self.classes.names, self.origin)).encode())
         for name in SPLITS:
             split = self.splits[name]
             for key, label in sorted(zip(split.keys, split.labels_N.tolist())):

@@ -1,0 +1,62 @@
+"""Which picture files lie below a folder: sorted, hidden ones skipped, every folder entered once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from edge_road.datasets.decode import IMAGE_SUFFIXES
+from edge_road.errors import DataError
+
+
+def folders_in(folder: Path) -> list[str]:
+    """The names of the visible folders directly below."""
+    return sorted(entry.name for entry in _visible(folder) if entry.is_dir())
+
+
+def image_names(folder: Path) -> list[str]:
+    """Paths relative to `folder`, with `/`, of all plain picture files below it."""
+    return sorted(_walk(folder, "", set()))
+
+
+def check_folder(path: Path, what: str) -> None:
+    if not path.is_dir():
+        raise DataError(
+            f"{what} is not there" if not path.exists() else f"{what} is not a folder",
+            where=path,
+            fix="check `path` in the recipe's [data]",
+        )
+
+
+def _walk(folder: Path, prefix: str, entered: set[tuple[int, int]]) -> Iterator[str]:
+    """A link may lead to a folder that was entered already, its own parent included."""
+    status = folder.stat()
+    if (status.st_dev, status.st_ino) in entered:
+        return
+    entered.add((status.st_dev, status.st_ino))
+    for entry in _visible(folder):
+        if entry.name.lower().endswith(IMAGE_SUFFIXES):
+            if entry.is_file():
+                yield prefix + _text(entry)
+        elif entry.is_dir():
+            yield from _walk(folder / entry.name, f"{prefix}{_text(entry)}/", entered)
+
+
+def _visible(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            shown = [entry for entry in entries if not entry.name.startswith(".")]
+    except OSError as error:
+        raise DataError("the folder cannot be read", where=folder, got=error.strerror) from None
+    return sorted(shown, key=lambda entry: entry.name)
+
+
+def _text(entry: os.DirEntry[str]) -> str:
+    try:
+        entry.name.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            "a file name is not UTF-8", where=os.fsencode(entry.path), fix="rename the file"
+        ) from None
+    return entry.name
