@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The part that runs in a vehicle, without torch, on the Pythons of JetPack 6 (3.10) and 7 (3.12):
+# its packages exist for aarch64, and its tests pass.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python_for() {  # the newest interpreter of one version, from pyenv or PATH
+  ls -d "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python 2>/dev/null | tail -n 1 | grep . \
+    || command -v "python$1" || true
+}
+
+for version in 3.10 3.12; do
+  python=$(python_for "$version")
+  if [ -z "$python" ]; then echo "Python $version is not on this machine: skipped"; continue; fi
+  environment=.venv/vehicle-$version
+  pip=("$environment/bin/python" -m pip --quiet --disable-pip-version-check)
+  [ -x "$environment/bin/python" ] || "$python" -m venv "$environment"
+
+  "${pip[@]}" install --progress-bar off -c constraints.txt -e '.[vehicle]' pytest pytest-timeout hypothesis
+  "$environment/bin/python" -m pytest -q -p no:cacheprovider
+
+  wheels=$(mktemp -d)
+  "${pip[@]}" wheel --no-deps -w "$wheels" .
+  "${pip[@]}" download --progress-bar off --only-binary=:all: -c constraints.txt -d "$wheels" \
+    --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux2014_aarch64 \
+    "$(ls "$wheels"/edge_road-*.whl)[vehicle]"
+  echo "Python $version on aarch64: $(ls "$wheels" | wc -l) wheels"
+  rm -r "$wheels"
+done
