@@ -74,8 +74,8 @@ def _help() -> str:
 
 
 def _missing_package(name: str, module: str) -> str:
-    stage = module.split(".")[1]
-    extra = {"training": "train", "export": "export", "runtime": "vehicle"}.get(stage, "train,export,vehicle")
+    extras = {"edge_road.training": "train", "edge_road.runtime": "vehicle"}
+    extra = extras.get(module.rpartition(".")[0], "export")
     return (
         f"error: the Python package '{name}' is not installed\n"
         f"  to do:    make setup, or: pip install -c constraints.txt -e '.[{extra}]'"

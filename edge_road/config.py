@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -126,16 +126,22 @@ def _line_of(text: str, key: str) -> int | None:
 
 def _known_keys(kind: type[BaseModel], error: ErrorDetails) -> list[str]:
     """The keys of the section in which the error lies (sections nest as models)."""
-    section: Any = kind
+    section: type[BaseModel] = kind
+    choices: list[type[BaseModel]] = []
     for part in error["loc"][:-1]:
-        if not isinstance(part, str) or part not in getattr(section, "model_fields", {}):
-            continue  # list positions and union tags are no sections
-        section = _model_in(section.model_fields[part].annotation) or section
+        if part in section.model_fields:
+            choices = _models_in(section.model_fields[str(part)].annotation)
+            section = choices[0] if choices else section
+        else:  # the tag that chose one of several models
+            section = next((model for model in choices if _is_tagged(model, part)), section)
     return list(section.model_fields)
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    found = (_model_in(argument) for argument in getattr(annotation, "__args__", ()))
-    return next((model for model in found if model is not None), None)
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+
+
+def _is_tagged(model: type[BaseModel], tag: object) -> bool:
+    return any(tag in get_args(field.annotation) for field in model.model_fields.values())

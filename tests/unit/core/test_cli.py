@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from edge_road import cli
+from edge_road.errors import BundleError, ConfigError, EdgeRoadError, GateRefused
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """A command that raises what a test asks for."""
+
+    def install(error: BaseException) -> None:
+        module = ModuleType("failing_command")
+
+        def main(arguments: object) -> int:
+            raise error
+
+        module.main = main  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "failing_command", module)
+        monkeypatch.setitem(cli.COMMANDS, "fail", ("failing_command", "fails"))
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("x"), 2),
+        (BundleError("x"), 3),
+        (GateRefused("x"), 6),
+        (EdgeRoadError("x"), 70),
+        (ZeroDivisionError("x"), 70),
+        (KeyboardInterrupt(), 130),
+        (ModuleNotFoundError("no torch", name="torch"), 2),
+    ],
+)
+def test_each_error_has_its_exit_code(failing, error: BaseException, code: int) -> None:  # type: ignore[no-untyped-def]
+    failing(error)
+    assert cli.main(["fail"]) == code
+
+
+def test_an_error_says_what_where_got_expected_and_what_to_do(failing, capsys) -> None:  # type: ignore[no-untyped-def]
+    failing(ConfigError("the key is not known", where="a.toml:3", got="x", expected="y", fix="write y"))
+    cli.main(["fail"])
+    assert capsys.readouterr().err == (
+        "error: the key is not known\n"
+        "  where:    a.toml:3\n"
+        "  got:      x\n"
+        "  expected: y\n"
+        "  to do:    write y\n"
+    )
+
+
+def test_a_missing_package_names_the_extra(failing, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    failing(ModuleNotFoundError("no torch", name="torch"))
+    monkeypatch.setitem(sys.modules, "edge_road.training.failing", sys.modules["failing_command"])
+    monkeypatch.setitem(cli.COMMANDS, "fail", ("edge_road.training.failing", ""))
+    assert cli.main(["fail"]) == 2
+    assert "[train]" in capsys.readouterr().err

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edge_road.config import load_settings, settings_digest, write_settings
+from edge_road.errors import ConfigError
+from edge_road.recipe import Recipe
+
+MINIMAL = 'name = "trial"\n'
+
+
+def recipe_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "trial.toml"
+    path.write_text(MINIMAL + text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[optimizer]\nlearnig_rate = 1e-3\n", ["trial.toml:3", "did you mean 'learning_rate'?"]),
+        ("[trainig]\nepochs = 3\n", ["trial.toml:2", "did you mean 'training'?"]),
+        ("[training]\nepochs = 0\n", ["training.epochs", "greater than or equal to 1", "trial.toml:3"]),
+        ('[method]\nname = "discriminative"\nsigma = 40\n', ["method.discriminative.sigma", "40"]),
+        ('[method]\nname = "magic"\n', ["magic", "softmax", "discriminative"]),
+        ('[data]\nkind = "folder"\n', ["data.folder.path", "required"]),
+        ("[optimizer]\nlearning_rate = inf\n", ["learning_rate", "finite"]),
+        ("[training\n", ["not valid TOML"]),
+        ("[input.crop]\nleft = 0.9\nright = 0.1\n", ["left must be below right"]),
+    ],
+)
+def test_a_typo_is_named_with_file_line_and_nearest_key(tmp_path: Path, text: str, parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_settings(Recipe, recipe_file(tmp_path, text))
+    for part in parts:
+        assert part in str(error.value)
+    assert error.value.exit_code == 2
+
+
+def test_nearest_key_is_found_inside_a_chosen_method(tmp_path: Path) -> None:
+    text = '[method]\nname = "discriminative"\ndelta_w = 1.0\n'
+    with pytest.raises(ConfigError, match=r"did you mean 'delta_[vd]'"):
+        load_settings(Recipe, recipe_file(tmp_path, text))
+
+
+def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+    recipe_file(tmp_path, "")
+    with pytest.raises(ConfigError, match=r"did you mean 'trial\.toml'"):
+        load_settings(Recipe, tmp_path / "trail.toml")
+
+
+def test_overrides_take_toml_values_and_bare_words(tmp_path: Path) -> None:
+    overrides = [
+        "training.epochs=3",
+        "optimizer.name=sgd",
+        "model.weights=hub",
+        "optimizer.milestones=[1, 2]",
+    ]
+    recipe = load_settings(Recipe, recipe_file(tmp_path, ""), overrides)
+    assert (recipe.training.epochs, recipe.optimizer.name) == (3, "sgd")
+    assert recipe.optimizer.milestones == (1, 2)
+
+
+@pytest.mark.parametrize("override", ["epochs", "=3", "name.first=1"])
+def test_broken_override_is_refused(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError, match="override"):
+        load_settings(Recipe, recipe_file(tmp_path, ""), [override])
+
+
+def test_resolved_settings_round_trip_with_the_same_digest(tmp_path: Path) -> None:
+    recipe = load_settings(Recipe, recipe_file(tmp_path, ""), ["seed=7"])
+    write_settings(recipe, tmp_path / "resolved.toml")
+    again = load_settings(Recipe, tmp_path / "resolved.toml")
+    assert again == recipe
+    assert settings_digest(again) == settings_digest(recipe)
+    assert settings_digest(again) != settings_digest(recipe.model_copy(update={"seed": 8}))

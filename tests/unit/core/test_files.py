@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edge_road.files import write_atomically, write_folder_atomically
+
+
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_rest(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "a.json"
+    write_atomically(path, b"old")
+
+    def fail(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "bundle"
+    write_folder_atomically(path, {"a": b"1", "b": b"2"})
+    write_folder_atomically(path, {"a": b"3"})
+    assert {p.name: p.read_bytes() for p in path.iterdir()} == {"a": b"3"}
+    assert os.listdir(tmp_path) == ["bundle"]
+
+
+def test_a_full_disk_keeps_the_old_folder(tmp_path: Path) -> None:
+    path = tmp_path / "bundle"
+    write_folder_atomically(path, {"a": b"old"})
+    code = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from edge_road.files import write_folder_atomically\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "write_folder_atomically(Path(sys.argv[1]), {'a': b'new', 'b': b'x' * 5000})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "File too large" in done.stderr
+    assert {p.name: p.read_bytes() for p in path.iterdir()} == {"a": b"old"}
+    assert os.listdir(tmp_path) == ["bundle"]
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000  # the limit was the child's
