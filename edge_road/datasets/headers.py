@@ -71,6 +71,8 @@ def _jpeg(content: bytes) -> Size:
         if marker == 0xFF or marker in _WITHOUT_LENGTH:
             continue
         if marker in _START_OF_FRAME:
+            if size is not None:
+                raise _Refused("a JPEG with two sizes")
             size = _jpeg_frame(content[position : position + 8])
         position += struct.unpack_from(">H", content, position)[0]
         if marker == _START_OF_SCAN:
@@ -97,6 +99,8 @@ def _after_scan(content: bytes, position: int) -> int:
 
 
 def _png(content: bytes) -> Size:
+    if content[12:16] != b"IHDR":
+        raise _Refused("a PNG without a header")
     position = len(_PNG)
     while True:
         length, kind = struct.unpack_from(">I4s", content, position)

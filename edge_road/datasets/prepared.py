@@ -40,7 +40,7 @@ def load_prepared(
 
 
 def _report_bad(split_name: str, bad: list[str], total: int) -> None:
-    listed = "\n    ".join(bad[:20] + (["..."] if len(bad) > 20 else []))
+    listed = "\n    ".join(bad[:100] + (["..."] if len(bad) > 100 else []))
     what = f"{len(bad)} of {total} pictures of the {split_name} split cannot be used"
     if len(bad) > LARGEST_BAD_SHARE * total:
         raise DataError(
