@@ -101,11 +101,14 @@ MethodSettings = Annotated[Union[SoftmaxMethod, DiscriminativeMethod], Field(dis
 
 
 class AugmentSettings(StrictModel):
-    """The paper's augmentation: colour jitter, rotation, perspective, flip."""
+    """The paper's augmentation: colour jitter, rotation, perspective, flip; 0 leaves a part out."""
 
     color_jitter: Probability = 0.3
+    """brightness, contrast and saturation change by up to this share"""
     rotation_degrees: float = Field(default=10.0, ge=0.0, le=180.0)
-    perspective: Probability = 0.3
+    perspective: Probability = 0.5
+    """how far the corners move, as torchvision's `distortion_scale` (its default, as in the paper)"""
+    perspective_probability: Probability = 0.5
     flip: Probability = 0.5
     """probability of mirroring left and right"""
 
@@ -126,9 +129,15 @@ class OptimizerSettings(StrictModel):
 class TrainingSettings(StrictModel):
     epochs: int = Field(default=70, ge=1)
     batch_size: int = Field(default=64, ge=2)
-    workers: int = Field(default=2, ge=0)
+    clean_batch_norm: bool = True
+    """re-estimate batch-norm statistics on clean training images before each validation"""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    workers: int = Field(default=1, ge=0)
+    """threads that prepare batches ahead; 0: none"""
     threads: int = Field(default=0, ge=0)
     """torch threads; 0: as many as there are cores"""
+    memory_gb: NotNegative = 2.0
+    """a split that needs more than this is read from disk batch by batch"""
     keep_checkpoints: int = Field(default=3, ge=1)
 
 
@@ -142,3 +151,9 @@ class Recipe(StrictModel):
     augment: AugmentSettings = AugmentSettings()
     optimizer: OptimizerSettings = OptimizerSettings()
     training: TrainingSettings = TrainingSettings()
+
+    @model_validator(mode="after")
+    def _warms_up_within_the_training(self) -> Recipe:
+        if self.optimizer.warmup_epochs >= self.training.epochs:
+            raise ValueError("optimizer.warmup_epochs must be below training.epochs")
+        return self
