@@ -1,0 +1,103 @@
+"""The whole way on rendered roads: train, evaluate, export, verify, smoke-test, drive, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road import workspace
+from edge_road.clock import SystemClock
+from edge_road.errors import EdgeRoadError, GateRefused
+from edge_road.road_state import parse_message
+from edge_road.synthetic.score import DriveScore, Segment, score_states
+
+LEAST_ACCURACY = 0.95
+LEAST_RIGHT_SHARE = 0.95
+LONGEST_WRONG_S = 2.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="edge-road demo", description=__doc__)
+    parser.add_argument("--epochs", type=int, help="train for fewer epochs than the recipe says")
+    options = parser.parse_args(arguments)
+    clock = SystemClock()
+    started_ns = clock.mono_ns()
+
+    run = workspace.new_run("demo")
+    bundle = workspace.bundles() / run.name
+    messages, truth = run / "drive.jsonl", run / "drive_truth.json"
+    epochs = [] if options.epochs is None else ["--epochs", str(options.epochs)]
+    _step("train", "--run", run, *epochs)
+    _step("evaluate", run)
+    _step("to-trt", run, "--out", bundle)
+    _step("verify", bundle)
+    _step("smoke", bundle)
+    _step("run", "--bundle", bundle, "--messages", messages, "--truth", truth)
+
+    accuracy = _held_out_accuracy(run / "report.json")
+    score = score_drive(messages, truth)
+    print(_summary(run, bundle, messages, accuracy, score, (clock.mono_ns() - started_ns) / 1e9))
+    _check_promises(accuracy, score)
+    return 0
+
+
+def score_drive(messages: Path, truth: Path) -> DriveScore:
+    """Compare the published states with the states that the drive really had."""
+    known = json.loads(truth.read_text())
+    segments = [Segment(**segment) for segment in known["segments"]]
+    states = [parse_message(line) for line in messages.read_text().splitlines()]
+    observed = [
+        ((state.captured_mono_ns - known["start_mono_ns"]) / 1e9, state.state)
+        for state in states
+        if state.captured_mono_ns is not None
+    ]
+    return score_states(segments, observed)
+
+
+def _step(name: str, *options: object) -> None:
+    """Each stage runs as people run it: as a command of its own."""
+    words = [name, *map(str, options)]
+    print(
+        f"\n\033[1m$ edge-road {' '.join(words)}\033[0m"
+        if sys.stdout.isatty()
+        else f"\n$ edge-road {' '.join(words)}"
+    )
+    sys.stdout.flush()
+    done = subprocess.run([sys.executable, "-m", "edge_road.cli", *words])
+    if done.returncode != 0:
+        raise EdgeRoadError(f"the step '{name}' failed", got=f"exit code {done.returncode}")
+
+
+def _held_out_accuracy(report: Path) -> float:
+    return float(json.loads(report.read_text())["artefacts"][0]["clean"]["accuracy"])
+
+
+def _summary(
+    run: Path, bundle: Path, messages: Path, accuracy: float, score: DriveScore, seconds: float
+) -> str:
+    return "\n".join(
+        [
+            "",
+            f"report       {run / 'report.html'}",
+            f"bundle       {bundle}",
+            f"messages     {messages}",
+            f"held out     {accuracy:.1%} right (at least {LEAST_ACCURACY:.0%} promised)",
+            f"drive        {score.right_share:.1%} of the seconds right (at least {LEAST_RIGHT_SHARE:.0%}), "
+            f"longest wrong {score.longest_wrong_s:.2f} s (at most {LONGEST_WRONG_S:.0f} s)",
+            f"time         {seconds:.0f} s",
+        ]
+    )
+
+
+def _check_promises(accuracy: float, score: DriveScore) -> None:
+    kept = (
+        accuracy >= LEAST_ACCURACY
+        and score.right_share >= LEAST_RIGHT_SHARE
+        and score.longest_wrong_s <= LONGEST_WRONG_S
+    )
+    if not kept:
+        raise GateRefused("the demo does not keep its promises", fix="read the report and the messages")
