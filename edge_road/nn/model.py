@@ -1,0 +1,77 @@
+"""The road classifier: backbone, feature layer, classifier, with the normalisation inside.
+
+Shape suffixes: B batch, C classes (after H, W: channels before them), D features.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from edge_road.nn.backbone import Backbone, build_backbone
+from edge_road.nn.weights import drop_head, hub_tensors, load_strictly, read_tensors
+from edge_road.preprocess import Triple
+from edge_road.recipe import ModelSettings
+
+
+class Output(NamedTuple):
+    features_BD: Tensor
+    logits_BC: Tensor
+
+
+class RoadModel(nn.Module):
+    """RGB images in [0, 1] to penultimate features q and logits Wq + b (Eq. 1)."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, backbone: Backbone, features: int, classes: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(backbone.mean).view(3, 1, 1))
+        self.register_buffer("std", torch.tensor(backbone.std).view(3, 1, 1))
+        self.backbone = backbone.module
+        self.feature_layer = _linear(backbone.width, features, follows="relu")
+        self.classifier = _linear(features, classes, follows="linear")
+
+    def forward(self, images_BCHW: Tensor) -> Output:
+        pooled_BP = self.backbone((images_BCHW - self.mean) / self.std)
+        features_BD = self.feature_layer(torch.relu(pooled_BP))
+        return Output(features_BD, self.classifier(features_BD))
+
+    @property
+    def normalisation(self) -> tuple[Triple, Triple]:
+        """(mean, std), for those who describe this model to others."""
+        return _triple(self.mean), _triple(self.std)
+
+
+def build_model(settings: ModelSettings, classes: int) -> RoadModel:
+    """A model with random new layers (torch's global seed) and the backbone weights asked for."""
+    backbone = build_backbone(settings.backbone)
+    model = RoadModel(backbone, settings.features, classes)
+    if settings.weights != "none":
+        _load_backbone(backbone, settings.weights)
+    return model
+
+
+def _load_backbone(backbone: Backbone, weights: str) -> None:
+    if weights == "hub":
+        tensors, where = hub_tensors(backbone.name), f"the published weights of {backbone.name}"
+    else:
+        tensors, where = read_tensors(Path(weights)), weights
+    load_strictly(backbone.module, drop_head(tensors, backbone), where=where, model=backbone.name)
+
+
+def _linear(inputs: int, outputs: int, *, follows: Literal["relu", "linear"]) -> nn.Linear:
+    """Keeps the size of what passes through, whatever the widths: He et al. after a ReLU."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.kaiming_normal_(layer.weight, nonlinearity=follows)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def _triple(values: Tensor) -> Triple:
+    red, green, blue = (round(value, 6) for value in values.flatten().tolist())
+    return red, green, blue

@@ -1,0 +1,61 @@
+"""Compact classes, wide margins, and noisy copies aligned with them (robust_discriminative_noise, 4)."""
+
+from __future__ import annotations
+
+import logging
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from edge_road.nn import losses
+from edge_road.nn.centroids import ClassCentroids
+from edge_road.nn.model import Output, RoadModel
+from edge_road.nn.noise import add_gaussian_noise
+from edge_road.recipe import DiscriminativeMethod
+from edge_road.training.methods.base import Method, Step, forward_pair, step_of
+
+log = logging.getLogger(__name__)
+
+
+class Discriminative(Method):
+    def __init__(self, settings: DiscriminativeMethod, classes: int, features: int) -> None:
+        super().__init__(settings, classes, features)
+        self.settings = settings
+        self.centroids = ClassCentroids(classes, features, settings.centroids, settings.momentum)
+        if settings.delta_d <= 2 * settings.delta_v:
+            log.warning(
+                "delta_d (%g) is not above 2 * delta_v (%g): two images of one class may lie farther apart "
+                "than images of two classes (Proposition 5.2)",
+                settings.delta_d,
+                2 * settings.delta_v,
+            )
+
+    def forward(
+        self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
+    ) -> Step:
+        """Softmax on the clean images plus Eq. 13."""
+        ours = self.settings
+        clean, noisy = self._outputs(model, images_BCHW, generator)
+        compact_CD, margin_CD = self.centroids(clean.features_BD, labels_B)
+        W, b = model.classifier.weight, model.classifier.bias
+        terms = {
+            "softmax": cross_entropy(clean.logits_BC, labels_B),
+            "compactness": ours.alpha
+            * losses.compactness(clean.features_BD, labels_B, compact_CD, ours.delta_v),
+            "margin": ours.beta * losses.margin(margin_CD, labels_B, W, b, ours.delta_d),
+            "norm_penalty": ours.gamma_reg * losses.norm_penalty(compact_CD, labels_B),
+        }
+        if noisy:
+            apart = losses.alignment(noisy.features_BD, labels_B, compact_CD, ours.delta_v)
+            terms["alignment"] = ours.lambda_align * apart
+        return step_of(terms, clean.logits_BC)
+
+    def _outputs(
+        self, model: RoadModel, images_BCHW: Tensor, generator: torch.Generator
+    ) -> tuple[Output, Output | None]:
+        """Of the clean images and of the same images with noise, unless nothing is to be aligned."""
+        if self.settings.lambda_align == 0:
+            return model(images_BCHW), None
+        noisy_BCHW = add_gaussian_noise(images_BCHW, self.settings.sigma, generator)
+        return forward_pair(model, images_BCHW, noisy_BCHW, self.settings.passes)
