@@ -45,9 +45,10 @@ class ClassCentroids(nn.Module):
         }[self.strategy]
 
     def _blend(self, naive_CD: Tensor, present_C: Tensor) -> Tensor:
-        blended_CD = self.momentum * self.running_CD + (1 - self.momentum) * naive_CD
-        current_CD = torch.where(self.seen_C[:, None], blended_CD, naive_CD)
-        return torch.where(present_C[:, None], current_CD, self.running_CD)
+        """g * old + (1 - g) * batch, where the first batch of a class has no old."""
+        kept_C1 = self.momentum * self.seen_C.to(naive_CD.dtype)[:, None]
+        blended_CD = kept_C1 * self.running_CD + (1 - kept_C1) * naive_CD
+        return torch.where(present_C[:, None], blended_CD, self.running_CD)
 
     @torch.no_grad()
     def _remember(self, momentum_CD: Tensor, present_C: Tensor) -> None:
