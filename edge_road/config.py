@@ -31,16 +31,16 @@ class StrictModel(BaseModel):
 Settings = TypeVar("Settings", bound=StrictModel)
 
 
-def load_settings(kind: type[Settings], path: Path, overrides: Iterable[str] = ()) -> Settings:
-    """Read `path` as `kind`; `overrides` are `section.key=value` with TOML values."""
-    text = _read_text(kind, path)
+def load_settings(kind: type[Settings], path: Path | None, overrides: Iterable[str] = ()) -> Settings:
+    """Read `path` (none: only defaults) as `kind`; `overrides` are `section.key=value` with TOML values."""
+    text = "" if path is None else _read_text(kind, path)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError("the file is not valid TOML", where=path, got=error) from None
     for override in overrides:
         _apply_override(values, override)
-    return check_settings(kind, values, where=path, text=text)
+    return check_settings(kind, values, where=path or f"the default {kind.__name__.lower()}", text=text)
 
 
 def check_settings(

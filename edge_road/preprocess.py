@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import cv2
 import numpy as np
 from pydantic import Field, model_validator
 
@@ -53,6 +52,8 @@ class Preprocessing(StrictModel):
 
     def prepare(self, image: Image, crop: Crop | None = None) -> Image:
         """Cut (`crop` replaces our own) and resize one RGB uint8 picture to the model's size."""
+        import cv2  # here, so that a process which only reads settings stays light
+
         part = (crop or self.crop).cut(image)
         if self.fit == "cover":
             part = _centre_of_shape(part, self.width / self.height)

@@ -1,0 +1,67 @@
+"""The one place that sets up logging: plain lines on a terminal, JSON lines elsewhere.
+
+What is logged may come from outside (URLs, labels, file names), so control characters are escaped
+and passwords in URLs are masked.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from datetime import datetime, timezone
+from typing import TextIO
+
+from edge_road.clock import utc_text
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
+_SECRET = re.compile(r"(?i)\b(token|password|passwd|secret|api_?key)(=|%3d|\s*:\s*)[^\s&\"']+")
+# C0 and C1 controls, the line separators, and marks that reverse the direction of text.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def safe_text(text: str) -> str:
+    """One line that cannot move the cursor, forge another line or show a password."""
+    masked = _SECRET.sub(r"\1\2***", _CREDENTIALS.sub("***@", text))
+    return _CONTROL.sub(_escaped, masked)
+
+
+def set_up_logging(stream: TextIO | None = None, level: int = logging.INFO) -> None:
+    stream = stream or sys.stderr
+    sink = logging.StreamHandler(stream)
+    sink.setFormatter(PlainLines() if stream.isatty() else JsonLines())
+    logging.basicConfig(level=level, handlers=[sink], force=True)
+
+
+class PlainLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{_time(record)[11:19]} {record.levelname.lower():<8}{_message(self, record)}"
+
+
+class JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        values = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "process": record.process,
+            "message": _message(self, record),
+        }
+        return json.dumps(values, ensure_ascii=False)
+
+
+def _message(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    parts = [record.getMessage()]
+    if record.exc_info:
+        parts.append(formatter.formatException(record.exc_info))
+    return safe_text("; ".join(line.strip() for part in parts for line in part.splitlines()))
+
+
+def _time(record: logging.LogRecord) -> str:
+    return utc_text(datetime.fromtimestamp(record.created, timezone.utc))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

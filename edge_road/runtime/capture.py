@@ -1,0 +1,107 @@
+"""The thread that reads the camera into the slot, and opens it again for ever when it is lost."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from edge_road.clock import Clock, SystemClock
+from edge_road.errors import CameraError
+from edge_road.frames import Frame
+from edge_road.runtime.slot import NewestFrameSlot
+from edge_road.runtime.sources.base import EndOfStream, Source
+
+log = logging.getLogger(__name__)
+
+READ_S = 0.2
+"""how long one read may wait for a frame"""
+FIRST_PAUSE_S = 0.2
+
+
+class Capture:
+    """Trouble before the first frame is the caller's; trouble later is a gap that the camera heals."""
+
+    def __init__(
+        self, source: Source, slot: NewestFrameSlot, clock: Clock, rate: float, longest_pause_s: float
+    ) -> None:
+        self._source, self._slot, self._clock = source, slot, clock
+        # Half a period of tolerance, so that a camera of just this rate is not halved by jitter.
+        self._least_gap_ns = round(0.5e9 / rate)
+        self._period_ns = round(1e9 / rate)
+        self._longest_pause_s = longest_pause_s
+        self._machine = SystemClock()
+        self._call_began_ns: int | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="capture", daemon=True)
+        self._due_ns = 0
+        self.ended = False
+        self.bug: Exception | None = None
+
+    def start(self) -> None:
+        """Open the camera in the calling thread, so that its trouble is seen there, then read on."""
+        self._source.open()
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        self._stopping.set()
+        self._thread.join(timeout_s)
+
+    def stuck_s(self) -> float:
+        """How long the call to the camera that is under way has taken."""
+        began_ns = self._call_began_ns
+        return 0.0 if began_ns is None else (self._machine.mono_ns() - began_ns) / 1e9
+
+    def _run(self) -> None:
+        try:
+            self._read_for_ever()
+        except EndOfStream:
+            self.ended = True
+        except Exception as error:
+            self.bug = error
+        finally:
+            self._source.close()
+
+    def _read_for_ever(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._read_until_trouble()
+            except CameraError as error:
+                log.warning("the camera is lost: %s", error)
+                self._reopen()
+
+    def _read_until_trouble(self) -> None:
+        while not self._stopping.is_set():
+            with self._call_to_camera():
+                frame = self._source.read(self._clock.mono_ns() + round(READ_S * 1e9))
+            if frame is not None and self._is_due(frame):
+                self._slot.put(frame)
+
+    def _is_due(self, frame: Frame) -> bool:
+        """Thin out a camera that is faster than the wanted rate."""
+        if frame.captured_mono_ns < self._due_ns - self._least_gap_ns:
+            return False
+        self._due_ns = max(self._due_ns + self._period_ns, frame.captured_mono_ns + self._least_gap_ns)
+        return True
+
+    def _reopen(self) -> None:
+        pause_s = FIRST_PAUSE_S
+        while not self._stopping.wait(pause_s * random.uniform(0.75, 1.25)):
+            try:
+                with self._call_to_camera():
+                    self._source.close()
+                    self._source.open()
+                log.warning("the camera is back")
+                return
+            except CameraError:
+                pause_s = min(2 * pause_s, self._longest_pause_s)
+
+    @contextmanager
+    def _call_to_camera(self) -> Iterator[None]:
+        self._call_began_ns = self._machine.mono_ns()
+        try:
+            yield
+        finally:
+            self._call_began_ns = None

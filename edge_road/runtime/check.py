@@ -1,0 +1,43 @@
+"""`--check`: would this vehicle run? Everything is opened once, in one process, and closed again."""
+
+from __future__ import annotations
+
+from edge_road.clock import clock_of_speed
+from edge_road.errors import CameraError
+from edge_road.frames import Frame
+from edge_road.runtime.model import load_model
+from edge_road.runtime.outputs import JsonLines
+from edge_road.runtime.sources import EndOfStream, Source, source_for
+from edge_road.runtime.vehicle import Vehicle
+
+FIRST_FRAME_S = 5.0
+
+
+def check_vehicle(vehicle: Vehicle) -> int:
+    """Prints what was found; what is wrong is raised with its exit code."""
+    print(f"vehicle  {vehicle.vehicle}: settings are valid")
+    model = load_model(vehicle)
+    print(f"model    {model.predictor.name}, digest {model.digest[:16]}, gives its own probe outputs")
+    clock = clock_of_speed(vehicle.speed)
+    source = source_for(vehicle.source, clock)
+    source.open()
+    try:
+        frame = _first_frame(source, clock.mono_ns() + round(FIRST_FRAME_S * 1e9))
+    finally:
+        source.close()
+    height, width = frame.pixels.shape[:2]
+    print(f"source   {source.description}: {width} x {height} at {1 / source.period_s:.4g} fps")
+    for settings in vehicle.outputs:
+        JsonLines(settings).close(timeout_s=1.0)
+        print(f"output   {settings.path}: can be written")
+    return 0
+
+
+def _first_frame(source: Source, deadline_ns: int) -> Frame:
+    try:
+        frame = source.read(deadline_ns)
+    except EndOfStream:
+        frame = None
+    if frame is None:
+        raise CameraError("the source gives no frame", where=source.description)
+    return frame

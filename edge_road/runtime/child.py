@@ -1,0 +1,133 @@
+"""The worker as the supervisor sees it: started, listened to, killed when silent, started again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from edge_road.clock import Clock
+from edge_road.runtime.evidence import Ready
+from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, socket_pair
+from edge_road.runtime.vehicle import Vehicle
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.2
+STEADY_S = 30.0
+"""a worker that lived this long has earned a quick restart"""
+KILL_S = 0.2
+_PACKAGE_PARENT = Path(__file__).resolve().parents[2]
+
+
+class Worker:
+    """Time here is the machine's, not the drive's: it concerns a process, not the road."""
+
+    def __init__(self, vehicle: Vehicle, machine: Clock) -> None:
+        self._vehicle, self._machine = vehicle, machine
+        self._limits = vehicle.worker
+        self._process: subprocess.Popen[bytes] | None = None
+        self._link: SupervisorEnd | None = None
+        self._started_ns = self._heard_ns = machine.mono_ns()
+        self._ready: Ready | None = None
+        self._is_ready = False
+        self._pause_s = FIRST_PAUSE_S
+        self._restart_ns = 0
+        self.restarts = -1
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
+    def link(self) -> SupervisorEnd | None:
+        return self._link
+
+    def start_if_due(self) -> bool:
+        """Start it unless it runs or has to wait; true when it was started."""
+        if self._process is not None or self._machine.mono_ns() < self._restart_ns:
+            return False
+        ours, theirs = socket_pair()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "edge_road.runtime.worker", str(theirs.fileno()), str(os.getpid())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),  # the standard output belongs to the messages
+            start_new_session=True,
+            env=_environment(),
+        )
+        theirs.close()
+        self._link = SupervisorEnd(ours)
+        origin_ns = self._ready.origin_mono_ns if self._ready else None
+        self._link.send_setup(Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns))
+        self._started_ns = self._heard_ns = self._machine.mono_ns()
+        self._is_ready = False
+        self.restarts += 1
+        return True
+
+    def receive(self) -> list[AnyReport]:
+        """What it has said; when it is gone, it is cleared away and will be started again."""
+        if self._link is None:
+            return []
+        reports = self._link.receive()
+        if reports is None:
+            self._clear_away("ended by itself")
+            return []
+        if reports:
+            self._heard_ns = self._machine.mono_ns()
+        for report in reports:
+            if isinstance(report, Ready):
+                self._ready, self._is_ready = report, True
+        return reports
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def silent_s(self) -> float:
+        return (self._machine.mono_ns() - self._heard_ns) / 1e9
+
+    def end_if_stalled(self) -> bool:
+        """Kill it when it has been silent for too long; true when that was done."""
+        limit_s = self._limits.stall_s if self._is_ready else self._limits.ready_s
+        if not self.running or self.silent_s() <= limit_s:
+            return False
+        self._clear_away(f"killed after {self.silent_s():.1f} s of silence")
+        return True
+
+    def stop(self) -> None:
+        """End it for good, at once: it holds nothing that would need to be saved."""
+        if self._process is not None:
+            self._clear_away(None)
+
+    def _clear_away(self, why: str | None) -> None:
+        assert self._process is not None
+        assert self._link is not None
+        self._process.send_signal(signal.SIGKILL)
+        try:
+            code = self._process.wait(timeout=KILL_S)
+        except subprocess.TimeoutExpired:  # stuck in the kernel; it cannot hold us up
+            code = -signal.SIGKILL
+        self._link.close()
+        self._process = self._link = None
+        if why is not None:
+            self._plan_restart(why, code)
+
+    def _plan_restart(self, why: str, code: int) -> None:
+        lived_s = (self._machine.mono_ns() - self._started_ns) / 1e9
+        if lived_s > STEADY_S:
+            self._pause_s = FIRST_PAUSE_S
+        pause_s = self._pause_s * random.uniform(0.75, 1.25)
+        self._restart_ns = self._machine.mono_ns() + round(pause_s * 1e9)
+        self._pause_s = min(2 * self._pause_s, self._limits.longest_pause_s)
+        log.warning("the worker was %s (exit %d); next start in %.1f s", why, code, pause_s)
+
+
+def _environment() -> dict[str, str]:
+    """This very package must be found, whatever the current folder holds."""
+    paths = [str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}

@@ -1,0 +1,204 @@
+"""From evidence to a road state: a pure function of the past, the evidence and the time.
+
+A hidden-Markov filter (forward algorithm, Rabiner 1989, eq. 19-20) over dry, wet and icy, whose
+evidence counts by time and not by frame, then a hysteresis in seconds: quick to warn of ice, slow
+to clear. Whatever is missing, old, damaged or doubtful becomes `unknown` with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from pydantic import Field
+
+from edge_road.conditions import STATES, UNKNOWN
+from edge_road.config import StrictModel
+from edge_road.runtime.evidence import Evidence, RegionEvidence
+
+Belief = tuple[float, ...]
+"""probabilities of STATES"""
+UNIFORM: Belief = tuple(1.0 / len(STATES) for _ in STATES)
+
+NO_FRAMES, MODEL_OUTPUT, LOW_CONFIDENCE = "no_frames", "model_output", "low_confidence"
+SETTLING, CHANGING = "settling", "changing"
+SUM_TOLERANCE = 1e-3
+
+
+class DecisionSettings(StrictModel):
+    confidence: float | None = Field(default=None, ge=0.34, le=1)
+    """least confidence of a state; none: the bundle's own threshold"""
+    smoothing_s: float = Field(default=0.3, ge=0)
+    """time constant of the confidence, so that one doubtful frame does not flap"""
+    dwell_s: float = Field(default=30.0, gt=0)
+    """how long a road state lasts on average"""
+    evidence_s: float = Field(default=0.2, gt=0)
+    """frames closer than this see the same patch of road: their evidence counts by their distance"""
+    floor: float = Field(default=0.02, gt=0, lt=0.3)
+    """least probability that one frame may give to a state"""
+    threshold: float = Field(default=0.8, gt=0.34, lt=1)
+    """belief at which dry or wet is a candidate"""
+    icy_threshold: float = Field(default=0.5, gt=0.34, lt=1)
+    start_s: float = Field(default=0.2, ge=0)
+    """how long a candidate must last to be the first state"""
+    warn_s: float = Field(default=0.2, ge=0)
+    """to become icy"""
+    change_s: float = Field(default=0.4, ge=0)
+    """from dry to wet and back"""
+    clear_s: float = Field(default=1.2, ge=0)
+    """to be icy no longer"""
+    fresh_s: float = Field(default=0.4, gt=0, le=60)
+    """a state older than this is unknown; slow cameras get four periods, but at most 0.9 s"""
+    reset_s: float = Field(default=1.0, gt=0)
+    """after a gap this long the past says nothing any more"""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The settings, completed with what the model and the camera are like."""
+
+    settings: DecisionSettings
+    confidence: float
+    fresh_ns: int
+
+
+def rules_for(settings: DecisionSettings, confidence_threshold: float, period_s: float) -> Rules:
+    confidence = confidence_threshold if settings.confidence is None else settings.confidence
+    fresh_s = max(settings.fresh_s, min(0.9, 4 * period_s))
+    return Rules(settings, confidence, round(fresh_s * 1e9))
+
+
+@dataclass(frozen=True)
+class Past:
+    """All that is remembered."""
+
+    belief: Belief = UNIFORM
+    confidence: float = 0.0
+    """of the last frames, smoothed"""
+    valid_ns: int | None = None
+    """when the newest usable frame was taken"""
+    seen_ns: int | None = None
+    """when the newest frame of any kind was taken"""
+    shown: str = UNKNOWN
+    candidate: str | None = None
+    candidate_ns: int = 0
+    trouble: tuple[str, ...] = ()
+    """what is wrong with the newest frame"""
+    outage: str | None = None
+    """why there can be no frames at all"""
+
+
+@dataclass(frozen=True)
+class Decision:
+    state: str
+    reasons: tuple[str, ...]
+    probabilities: Belief | None
+    captured_mono_ns: int | None
+    """of the newest usable frame, while it is fresh"""
+
+
+def decide(past: Past, evidence: Evidence | None, now_ns: int, rules: Rules) -> tuple[Past, Decision]:
+    """Take in the evidence (none: time has passed) and say what holds at `now_ns`."""
+    if evidence is not None:
+        past = _take_in(past, evidence, now_ns, rules)
+    reasons = _reasons_for_unknown(past, now_ns, rules)
+    if past.valid_ns is None or now_ns - past.valid_ns > rules.fresh_ns:
+        return past, Decision(UNKNOWN, reasons or (NO_FRAMES,), None, None)
+    state = UNKNOWN if reasons else past.shown
+    doubts = (CHANGING,) if past.candidate else ()
+    return past, Decision(state, reasons or doubts, past.belief, past.valid_ns)
+
+
+def interrupt(past: Past, reason: str) -> Past:
+    """There will be no frames for now (the worker died, the daemon ends); the next one ends this."""
+    return replace(past, outage=reason)
+
+
+def resume(past: Past) -> Past:
+    return replace(past, outage=None)
+
+
+def fuse(regions: tuple[RegionEvidence, ...]) -> Belief:
+    """The mean over the regions; NaN anywhere stays NaN."""
+    columns = zip(*(region.probabilities for region in regions))
+    return tuple(math.fsum(column) / len(regions) for column in columns)
+
+
+def _reasons_for_unknown(past: Past, now_ns: int, rules: Rules) -> tuple[str, ...]:
+    if past.outage is not None:
+        return (past.outage,)
+    if past.seen_ns is None or now_ns - past.seen_ns > rules.fresh_ns:
+        return (NO_FRAMES,)
+    if past.trouble:
+        return past.trouble
+    # Written so that NaN fails: a comparison with NaN is false.
+    if not (past.confidence >= rules.confidence):
+        return (LOW_CONFIDENCE,)
+    return (SETTLING,) if past.shown == UNKNOWN else ()
+
+
+def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules) -> Past:
+    captured_ns = evidence.captured_mono_ns
+    is_new = past.seen_ns is None or captured_ns > past.seen_ns
+    if not is_new or not 0 <= now_ns - captured_ns <= rules.fresh_ns:
+        return past  # repeated, backward, late or from the future: never extends freshness
+    past = replace(past, seen_ns=captured_ns, outage=None)
+    if evidence.problems:
+        return replace(past, trouble=evidence.problems)
+    observed = fuse(evidence.regions)
+    if not _is_distribution(observed):
+        return replace(past, trouble=(MODEL_OUTPUT,))
+    return _observe(replace(past, trouble=()), observed, captured_ns, rules.settings)
+
+
+def _is_distribution(observed: Belief) -> bool:
+    finite = len(observed) == len(STATES) and all(0.0 <= p <= 1.0 + SUM_TOLERANCE for p in observed)
+    return finite and abs(math.fsum(observed) - 1.0) <= SUM_TOLERANCE
+
+
+def _observe(past: Past, observed: Belief, captured_ns: int, settings: DecisionSettings) -> Past:
+    gap_s = None if past.valid_ns is None else (captured_ns - past.valid_ns) / 1e9
+    if gap_s is None or gap_s > settings.reset_s:
+        past, gap_s = Past(seen_ns=captured_ns, confidence=max(observed)), settings.evidence_s
+    belief = _update(past.belief, observed, gap_s, settings)
+    weight = 1.0 if settings.smoothing_s == 0 else -math.expm1(-gap_s / settings.smoothing_s)
+    confidence = past.confidence + weight * (max(observed) - past.confidence)
+    past = replace(past, belief=belief, confidence=min(1.0, confidence), valid_ns=captured_ns)
+    return _hysteresis(past, captured_ns, settings)
+
+
+def _update(belief: Belief, observed: Belief, gap_s: float, settings: DecisionSettings) -> Belief:
+    """Predict with exponential dwell times, then weigh by the evidence of `gap_s` seconds."""
+    leave = -math.expm1(-gap_s / settings.dwell_s)
+    predicted = [b * (1 - leave) + leave * (1 - b) / (len(STATES) - 1) for b in belief]
+    power = min(1.0, gap_s / settings.evidence_s)
+    weighed = [b * max(p, settings.floor) ** power for b, p in zip(predicted, observed)]
+    total = math.fsum(weighed)
+    return tuple(w / total for w in weighed)
+
+
+def _hysteresis(past: Past, captured_ns: int, settings: DecisionSettings) -> Past:
+    target = _target(past, settings)
+    if target == past.shown:
+        return replace(past, candidate=None)
+    if target != past.candidate:
+        past = replace(past, candidate=target, candidate_ns=captured_ns)
+    if captured_ns - past.candidate_ns < _hold_s(past.shown, target, settings) * 1e9:
+        return past
+    return replace(past, shown=target, candidate=None)
+
+
+def _target(past: Past, settings: DecisionSettings) -> str:
+    """The state that the belief asks for; without a clear answer, the one that is shown."""
+    if past.belief[STATES.index("icy")] >= settings.icy_threshold:
+        return "icy"
+    best = max(past.belief)
+    return STATES[past.belief.index(best)] if best >= settings.threshold else past.shown
+
+
+def _hold_s(shown: str, target: str, settings: DecisionSettings) -> float:
+    if shown == UNKNOWN:
+        return settings.start_s
+    if target == "icy":
+        return settings.warn_s
+    return settings.clear_s if shown == "icy" else settings.change_s

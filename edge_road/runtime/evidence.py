@@ -1,0 +1,84 @@
+"""What the worker tells the supervisor: one small record per frame, and signs of its life."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Union
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from edge_road.errors import EdgeRoadError
+
+
+class Record(BaseModel):
+    # NaN travels: whether an output is usable is judged in one place, the decision.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+
+
+class RegionEvidence(Record):
+    name: str
+    probabilities: tuple[float, float, float]
+    """of dry, wet and icy, as the model gave them"""
+
+
+class Evidence(Record):
+    """What one frame says. A frame with problems says nothing about the road."""
+
+    kind: Literal["evidence"] = "evidence"
+    number: int
+    captured_mono_ns: int
+    captured_utc: str | None = None
+    regions: tuple[RegionEvidence, ...] = ()
+    problems: tuple[str, ...] = ()
+    stage_ms: dict[str, float] = Field(default_factory=dict)
+    dropped: int = 0
+    """frames that a newer one replaced, since the worker's start"""
+    rejected: int = 0
+    """pictures that could not be decoded, since the worker's start"""
+
+
+class Ready(Record):
+    """The model is loaded and has passed its self-test, the camera is open."""
+
+    kind: Literal["ready"] = "ready"
+    predictor: str
+    model_digest: str
+    confidence_threshold: float
+    source: str
+    period_s: float
+    """expected time from one frame to the next"""
+    origin_mono_ns: int
+    """when the source's own time began"""
+
+
+class Alive(Record):
+    """No new frame, but the worker's loop turns."""
+
+    kind: Literal["alive"] = "alive"
+
+
+class Failed(Record):
+    """The worker cannot do its work, for a reason it can name; it ends."""
+
+    kind: Literal["failed"] = "failed"
+    what: str
+    details: dict[str, str]
+    exit_code: int
+
+    @classmethod
+    def because(cls, error: EdgeRoadError) -> Failed:
+        return cls(what=error.what, details=error.details, exit_code=error.exit_code)
+
+    def error(self) -> EdgeRoadError:
+        error = EdgeRoadError(self.what)
+        error.details, error.exit_code = dict(self.details), self.exit_code
+        return error
+
+
+class Ended(Record):
+    """The source has come to its end."""
+
+    kind: Literal["ended"] = "ended"
+
+
+Report = Annotated[Union[Evidence, Ready, Alive, Failed, Ended], Field(discriminator="kind")]
+REPORT: TypeAdapter[Evidence | Ready | Alive | Failed | Ended] = TypeAdapter(Report)

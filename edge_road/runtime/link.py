@@ -1,0 +1,86 @@
+"""The wire between supervisor and worker: whole records over a socket, never half of one."""
+
+from __future__ import annotations
+
+import socket
+
+from pydantic import Field, ValidationError
+
+from edge_road.errors import EdgeRoadError
+from edge_road.runtime.evidence import REPORT, Alive, Ended, Evidence, Failed, Ready, Record
+from edge_road.runtime.vehicle import Vehicle
+
+LARGEST_RECORD_BYTES = 256 * 1024
+MOST_AT_ONCE = 64
+
+AnyReport = Evidence | Ready | Alive | Failed | Ended
+
+
+class Setup(Record):
+    """The supervisor's first and only record: what the worker is to do."""
+
+    vehicle: Vehicle
+    origin_mono_ns: int | None = Field(default=None)
+    """when the drive began, for a worker that takes over from one that died"""
+
+
+def socket_pair() -> tuple[socket.socket, socket.socket]:
+    """SOCK_SEQPACKET keeps record boundaries and tells when the other side is gone."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+class SupervisorEnd:
+    """Never blocks."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.setblocking(False)
+        self._channel = channel
+
+    def fileno(self) -> int:
+        return self._channel.fileno()
+
+    def send_setup(self, setup: Setup) -> None:
+        self._channel.send(setup.model_dump_json().encode())
+
+    def receive(self) -> list[AnyReport] | None:
+        """The records that have come; none when the worker is gone and all it said has been read."""
+        reports: list[AnyReport] = []
+        while len(reports) < MOST_AT_ONCE:
+            try:
+                record = self._channel.recv(LARGEST_RECORD_BYTES)
+            except BlockingIOError:
+                return reports
+            except ConnectionError:
+                record = b""
+            if not record:
+                return reports or None
+            reports.append(_parse(record))
+        return reports
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+class WorkerEnd:
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    def receive_setup(self, timeout_s: float = 10.0) -> Setup:
+        self._channel.settimeout(timeout_s)
+        setup = Setup.model_validate_json(self._channel.recv(LARGEST_RECORD_BYTES))
+        self._channel.settimeout(1.0)
+        return setup
+
+    def send(self, report: AnyReport) -> None:
+        """A supervisor that does not read loses records; one that is gone ends us (ConnectionError)."""
+        try:
+            self._channel.send(report.model_dump_json().encode())
+        except TimeoutError:
+            return
+
+
+def _parse(record: bytes) -> AnyReport:
+    try:
+        return REPORT.validate_json(record)
+    except ValidationError as error:
+        raise EdgeRoadError("the worker sent a record that makes no sense", got=str(error)[:300]) from None

@@ -1,0 +1,120 @@
+"""The on-vehicle daemon: from a camera to messages that say dry, wet, icy or unknown."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from edge_road.clock import SystemClock, clock_of_speed
+from edge_road.config import load_settings
+from edge_road.errors import ConfigError, suggestion
+from edge_road.logs import set_up_logging
+from edge_road.runtime.live_line import LiveLine
+from edge_road.runtime.lock import only_one
+from edge_road.runtime.outputs import STANDARD_OUTPUT, JsonLines
+from edge_road.runtime.publisher import Publisher
+from edge_road.runtime.signals import stop_on_signals
+from edge_road.runtime.supervisor import Supervisor
+from edge_road.runtime.vehicle import JsonLinesOutput, Vehicle
+from edge_road.workspace import newest_bundle
+
+FLUSH_S = 1.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    vehicle = vehicle_for(options)
+    if options.check:
+        from edge_road.runtime.check import check_vehicle
+
+        return check_vehicle(vehicle)
+    set_up_logging()
+    run(vehicle, options.duration)
+    return 0
+
+
+def run(vehicle: Vehicle, duration_s: float | None = None) -> None:
+    with ExitStack() as stack:
+        stop = stack.enter_context(stop_on_signals())
+        stack.enter_context(only_one(vehicle.vehicle))
+        outputs = [JsonLines(settings) for settings in _outputs_of(vehicle)]
+        for output in outputs:
+            stack.callback(output.close, FLUSH_S)
+        clock = clock_of_speed(vehicle.speed)
+        live = LiveLine(sys.stderr, SystemClock())
+        publisher = Publisher(vehicle, clock, outputs)
+        Supervisor(vehicle, publisher, live, clock, stop, duration_s).run()
+
+
+def vehicle_for(options: argparse.Namespace) -> Vehicle:
+    """The vehicle file, changed by the command line; the bundle is found now, so that it is one only."""
+    overrides = []
+    if options.source is not None:
+        overrides.append(f"source={_source_table(options.source)}")
+    if options.bundle is not None:
+        overrides.append(f"bundle={json.dumps(str(options.bundle))}")
+    if options.messages is not None:
+        overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
+    vehicle = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
+    if vehicle.backend == "fake" or vehicle.bundle is not None:
+        return vehicle
+    return vehicle.model_copy(update={"bundle": newest_bundle()})
+
+
+def _source_table(text: str) -> str:
+    """A kind, or the path of a video or of a folder of pictures, as a TOML table."""
+    kinds = ("synthetic", "pattern")
+    if text in kinds:
+        return f'{{kind="{text}"}}'
+    path = Path(text)
+    if not path.exists():
+        raise ConfigError(
+            "there is no such source",
+            where="--source",
+            got=text,
+            expected="synthetic, a video file or a folder of pictures",
+            fix=suggestion(text, kinds),
+        )
+    kind = "images" if path.is_dir() else "video"
+    return f'{{kind="{kind}", path={json.dumps(str(path.absolute()))}}}'
+
+
+def _outputs_of(vehicle: Vehicle) -> Sequence[JsonLinesOutput]:
+    """On a terminal a person reads the live line; JSON would only bury it."""
+    if vehicle.outputs or sys.stdout.isatty():
+        return vehicle.outputs
+    return (JsonLinesOutput(path=STANDARD_OUTPUT),)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="road_daemon",
+        description="Watch a road and say dry, wet, icy or unknown, with the evidence for it. "
+        "Without options: the newest bundle on a synthetic drive of a minute.",
+        epilog="Messages are JSON lines on the standard output (not on a terminal) or in a file. "
+        "The daemon never stops by itself on a live camera; SIGTERM or Ctrl-C ends it.",
+    )
+    add = parser.add_argument
+    add("--vehicle", type=Path, metavar="FILE", help="vehicle file, e.g. runtime/vehicles/video.toml")
+    add("--bundle", type=Path, metavar="DIR", help="the model's bundle (default: the newest)")
+    add("--source", metavar="KIND|PATH", help="synthetic, a video file, or a folder of pictures")
+    add("--messages", metavar="FILE", help="write messages to this file; - is the standard output")
+    add("--duration", type=float, metavar="S", help="end after this many seconds")
+    add("--check", action="store_true", help="only check vehicle file, bundle, source and outputs")
+    add(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change one setting of the vehicle file, e.g. source.loop=true (repeatable)",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What every source of frames offers, and the pace at which frames come."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from edge_road.clock import Clock, utc_text
+from edge_road.frames import Frame, Image
+
+
+class EndOfStream(Exception):
+    """The source has delivered its last frame; this is not an error."""
+
+
+class Source(Protocol):
+    """Opened, read and closed by one thread. Trouble is a CameraError."""
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def period_s(self) -> float:
+        """Expected time from one frame to the next; known once open."""
+        ...
+
+    @property
+    def origin_ns(self) -> int:
+        """When the source's own time began; known once open."""
+        ...
+
+    @property
+    def rejected(self) -> int:
+        """Pictures that could not be decoded, since the start."""
+        ...
+
+    def open(self) -> None: ...
+
+    def read(self, deadline_ns: int) -> Frame | None:
+        """The next frame, or none when it has not come by the deadline."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def stamped(pixels: Image, number: int, captured_ns: int, clock: Clock) -> Frame:
+    return Frame(pixels, number, captured_ns, utc_text(clock.utc()))
+
+
+class Pacer:
+    """Turns frame numbers into moments, and waits for them."""
+
+    def __init__(self, clock: Clock, fps: float, origin_ns: int) -> None:
+        self._clock, self._fps, self._origin_ns = clock, fps, origin_ns
+
+    def due_ns(self, number: int) -> int:
+        return self._origin_ns + round(number / self._fps * 1e9)
+
+    def current(self) -> int:
+        """The number of the frame that a camera of this rate would have taken last."""
+        return int((self._clock.mono_ns() - self._origin_ns) / 1e9 * self._fps)
+
+    def wait_for(self, number: int, deadline_ns: int) -> bool:
+        """Sleep until the frame is due; false when the deadline comes first."""
+        return wait_until(self._clock, self.due_ns(number), deadline_ns)
+
+
+def wait_until(clock: Clock, due_ns: int, deadline_ns: int) -> bool:
+    clock.sleep((min(due_ns, deadline_ns) - clock.mono_ns()) / 1e9)
+    return due_ns <= max(clock.mono_ns(), deadline_ns)

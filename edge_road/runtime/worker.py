@@ -1,0 +1,117 @@
+"""The process that sees: it opens camera and model and sends evidence; it may hang, crash or be killed.
+
+camera -> slot -> checks -> preprocess -> predictor -> evidence
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+
+from edge_road.clock import clock_of_speed
+from edge_road.errors import EdgeRoadError
+from edge_road.logs import set_up_logging
+from edge_road.runtime.capture import Capture
+from edge_road.runtime.evidence import Alive, Ended, Failed, Ready
+from edge_road.runtime.link import Setup, WorkerEnd
+from edge_road.runtime.model import LoadedModel, load_model
+from edge_road.runtime.perception import Perception
+from edge_road.runtime.slot import NewestFrameSlot
+from edge_road.runtime.sources import Source, source_for
+from edge_road.runtime.vehicle import WorkerLimits
+
+log = logging.getLogger(__name__)
+
+SIGN_OF_LIFE_S = 0.1
+_PR_SET_PDEATHSIG = 1
+
+
+def work(link: WorkerEnd, setup: Setup) -> None:
+    """Judge the newest frame, again and again, until the source ends or something gives way."""
+    vehicle = setup.vehicle
+    clock = clock_of_speed(vehicle.speed)
+    model = load_model(vehicle)
+    perception = Perception(model.predictor, model.preprocessing, vehicle.regions, vehicle.quality)
+    source = source_for(vehicle.source, clock, setup.origin_mono_ns)
+    slot = NewestFrameSlot()
+    capture = Capture(source, slot, clock, vehicle.rate, vehicle.worker.longest_pause_s)
+    capture.start()
+    link.send(_ready(model, source, vehicle.rate))
+    while True:
+        frame = slot.take(timeout_s=SIGN_OF_LIFE_S)
+        if frame is not None:
+            evidence = perception.judge(frame)
+            link.send(evidence.model_copy(update={"dropped": slot.dropped, "rejected": source.rejected}))
+        elif capture.ended:
+            link.send(Ended())
+            return
+        else:
+            _check_capture(capture, vehicle.worker)
+            link.send(Alive())
+
+
+def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
+    return Ready(
+        predictor=model.predictor.name,
+        model_digest=model.digest,
+        confidence_threshold=model.confidence_threshold,
+        source=source.description,
+        period_s=max(source.period_s, 1 / rate),
+        origin_mono_ns=source.origin_ns,
+    )
+
+
+def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
+    """A call that does not come back can only be ended with the process that made it."""
+    if capture.bug is not None:
+        raise capture.bug
+    if capture.stuck_s() > limits.stall_s:
+        log.error("the camera does not answer for %.1f s; the worker ends itself", capture.stuck_s())
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _limit_ourselves(limits: WorkerLimits) -> None:
+    if limits.memory_mb is not None:
+        most = limits.memory_mb * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:  # when memory runs out, the worker goes and not the supervisor
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
+    except OSError:
+        log.debug("the kernel does not let us raise our own oom score")
+
+
+def _die_with(parent_pid: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:  # it died before the line above
+        os._exit(1)
+
+
+def main(arguments: list[str]) -> int:
+    descriptor, parent_pid = map(int, arguments)
+    _die_with(parent_pid)
+    set_up_logging()
+    link = WorkerEnd(socket.socket(fileno=descriptor))
+    setup = link.receive_setup()
+    _limit_ourselves(setup.vehicle.worker)
+    try:
+        work(link, setup)
+    except EdgeRoadError as error:
+        link.send(Failed.because(error))
+        return error.exit_code
+    except ConnectionError:
+        return 1  # the supervisor is gone, so there is nobody to tell
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)  # a thread that hangs in a decoder must not keep the process
