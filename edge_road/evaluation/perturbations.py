@@ -68,7 +68,7 @@ def jpeg(image: Image, rng: np.random.Generator, quality: int = 10) -> Image:
 
 def motion_blur(image: Image, rng: np.random.Generator, length_px: int = 25) -> Image:
     """A straight smear of random direction."""
-    length = _scaled(length_px, max(image.shape[:2]), PAPER_WIDTH) | 1
+    length = max(3, _scaled(length_px, max(image.shape[:2]), PAPER_WIDTH) | 1)
     angle = rng.uniform(0.0, math.pi)
     kernel = np.zeros((length, length), np.float32)
     middle = length // 2
