@@ -47,9 +47,9 @@ class TorchPredictor:
             return join([self._predict_batch(images_NHWC[i : i + self.batch_size]) for i in starts])
 
     def _predict_batch(self, images_NHWC: Images) -> Prediction:
-        # A transposed NHWC array is channels_last already.
-        pixels_NCHW = torch.tensor(images_NHWC, device=self.model.mean.device).permute(0, 3, 1, 2)
-        features_ND, logits_NC = self.model(pixels_NCHW.to(self.model.mean.dtype) / 255)
+        # Transposed, an NHWC array is channels_last already.
+        pixels_NCHW = torch.from_numpy(np.array(images_NHWC, order="C")).permute(0, 3, 1, 2)
+        features_ND, logits_NC = self.model(pixels_NCHW.to(self.model.mean) / 255)
         outputs = (logits_NC.softmax(dim=1), logits_NC, features_ND)
         return Prediction(*(output.float().cpu().numpy() for output in outputs))
 

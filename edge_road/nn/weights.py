@@ -95,7 +95,7 @@ def _mismatches(ours: Tensors, found: Tensors) -> list[str]:
     kinds = {
         "wrong shape": [f"{n} {_shape(found[n])} instead of {_shape(ours[n])}" for n in shared],
         "missing": [name for name in ours if name not in found],
-        "unexpected": [name for name in found if name not in ours],
+        "unexpected": sorted(name for name in found if name not in ours),
     }
     return [f"{kind}: {_first(names)}" for kind, names in kinds.items() if names]
 
