@@ -20,7 +20,7 @@ from edge_road.recipe import AugmentSettings
 
 os.environ["NO_ALBUMENTATIONS_UPDATE"] = "1"  # else the import asks a server for a newer version
 
-import albumentations  # noqa: E402
+import albumentations
 
 
 class Augmentation:

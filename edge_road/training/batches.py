@@ -75,7 +75,9 @@ class Batches:
         found = {int(i): image for i in positions if (image := self.pictures.picture(int(i))) is not None}
         if augmentation is not None:
             found = {i: augmentation.view(image, epoch, i) for i, image in found.items()}
-        return np.stack(list(found.values())), self.pictures.labels_N[list(found)]
+        return np.array(list(found.values()), np.uint8), self.pictures.labels_N[
+            np.array(list(found), np.int64)
+        ]
 
 
 def _as_floats(images_BHWC: Images, device: torch.device) -> torch.Tensor:

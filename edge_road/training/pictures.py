@@ -37,7 +37,8 @@ class PicturesInMemory:
         self.labels_N = labels_N
 
     def picture(self, index: int) -> Image:
-        return self.images_NHWC[index]
+        image: Image = self.images_NHWC[index]
+        return image
 
 
 class PicturesOnDisk:
