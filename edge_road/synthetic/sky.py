@@ -1,0 +1,122 @@
+"""Sky, hills and the light that comes from them. Pictures here are rows x width x 3, 0 to 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edge_road.frames import Floats
+from edge_road.synthetic import tiles
+from edge_road.synthetic.camera import View
+from edge_road.synthetic.pavement import Colour
+
+
+@dataclass(frozen=True)
+class Sky:
+    zenith: Colour
+    horizon: Colour
+    clouds: float
+    glow: float
+    """brightness around the place of the sun; 0 when it is behind"""
+    sun_x: float
+    """place of the sun in picture widths from the middle"""
+    hills: tuple[float, ...]
+    """amplitudes of the skyline's waves, in shares of the picture's height"""
+    hill_tint: Colour
+    light: Colour
+    """colour and strength of the light on things"""
+    shadows: float
+    """how dark the shadow of a tree is"""
+    haze: float
+    """share of a thing's colour lost to the air per 100 m"""
+    headlights: float
+    place: float
+
+
+def paint_sky(sky: Sky, view: View) -> Floats:
+    """The rows above and around the horizon."""
+    rows = np.arange(view.lowest_sky_row, dtype=np.float32)[:, None] + np.float32(0.5)
+    elevation = np.clip(1 - rows / np.float32(view.horizon_px), 0, 1)
+    low, high = np.array(sky.horizon, np.float32), np.array(sky.zenith, np.float32)
+    gradient = low + (high - low) * elevation[..., None] ** 0.7
+    upper = np.repeat(gradient, view.width, axis=1)
+    _add_clouds(upper, sky, elevation)
+    if sky.glow:
+        _add_glow(upper, sky, view)
+    if sky.hills:
+        _add_hills(upper, sky, view)
+    return upper
+
+
+def _add_clouds(upper: Floats, sky: Sky, elevation: Floats) -> None:
+    x = np.linspace(-0.5, 0.5, upper.shape[1], dtype=np.float32)[None, :]
+    distance = np.float32(0.28) / (elevation + np.float32(0.18))
+    y = np.broadcast_to(distance + np.float32(sky.place % 1), upper.shape[:2])
+    puffs = tiles.noise(51, 1 / 2, 1 / 40).at(x * distance * np.float32(1.2) + np.float32(sky.place), y)
+    amount = np.clip(puffs * np.float32(0.5) + np.float32(sky.clouds) - np.float32(0.3), 0, 1)
+    amount *= np.clip(elevation * 5, 0, 1) * np.float32(0.75)
+    bright = np.array(sky.horizon, np.float32) * np.float32(1.05)
+    upper += amount[..., None] * (bright - upper)
+
+
+def _add_glow(upper: Floats, sky: Sky, view: View) -> None:
+    x = np.linspace(-0.5, 0.5, view.width, dtype=np.float32)[None, :] - np.float32(sky.sun_x)
+    y = (np.arange(len(upper), dtype=np.float32)[:, None] - np.float32(view.horizon_px * 0.72)) / view.width
+    near = np.exp(-(x * x + y * y) * np.float32(22))
+    upper += near[..., None] * np.array((1.0, 0.85, 0.6), np.float32) * np.float32(sky.glow)
+
+
+def _add_hills(upper: Floats, sky: Sky, view: View) -> None:
+    x = np.linspace(0, 1, view.width, dtype=np.float32)
+    waves = [
+        amplitude * (1 + np.sin((2.1 * k + 2.3) * x * 2 + sky.place * (k + 1)))
+        for k, amplitude in enumerate(sky.hills)
+    ]
+    skyline_px = (view.horizon_px - np.sum(waves, axis=0) * view.height).astype(np.float32)
+    top = max(int(skyline_px.min()) - 1, 0)
+    rows = np.arange(top, len(upper), dtype=np.float32)[:, None]
+    mask = np.clip(rows - skyline_px[None, :] + 1, 0, 1)
+    tint = np.array(sky.hill_tint, np.float32) * np.array(sky.light, np.float32)
+    tint = tint + (np.array(sky.horizon, np.float32) - tint) * np.float32(0.45)
+    upper[top:] += mask[..., None] * (tint - upper[top:])
+
+
+_CLEAR = ((0.32, 0.52, 0.86), (0.78, 0.86, 0.95), (1.08, 1.02, 0.94))
+_OVERCAST = ((0.66, 0.69, 0.74), (0.88, 0.90, 0.92), (0.84, 0.87, 0.90))
+_DULL = ((0.44, 0.47, 0.52), (0.62, 0.64, 0.67), (0.60, 0.62, 0.66))
+_SUNSET = ((0.26, 0.30, 0.48), (0.92, 0.62, 0.42), (0.66, 0.54, 0.46))
+_DUSK = ((0.10, 0.13, 0.24), (0.34, 0.36, 0.46), (0.30, 0.32, 0.40))
+_KINDS = (_CLEAR, _OVERCAST, _DULL, _SUNSET, _DUSK)
+_KIND_SHARES = (0.3, 0.28, 0.16, 0.13, 0.13)
+_HILL_TINTS: tuple[Colour, ...] = (
+    (0.22, 0.30, 0.18),
+    (0.35, 0.33, 0.28),
+    (0.28, 0.32, 0.36),
+    (0.75, 0.78, 0.82),
+)
+
+
+def random_sky(rng: np.random.Generator) -> Sky:
+    kind = rng.choice(len(_KINDS), p=_KIND_SHARES)
+    zenith, horizon, light = (_scaled(colour, rng.uniform(0.88, 1.1)) for colour in _KINDS[kind])
+    sunny, late = kind == 0, kind >= 3
+    return Sky(
+        zenith=zenith,
+        horizon=horizon,
+        clouds=rng.uniform(0, 0.6),
+        glow=rng.uniform(0.2, 0.6) if kind in (0, 3) and rng.random() < 0.45 else 0.0,
+        sun_x=rng.uniform(-0.5, 0.5),
+        hills=tuple(rng.uniform(0, 0.045, size=rng.integers(0, 4))),
+        hill_tint=_HILL_TINTS[rng.integers(len(_HILL_TINTS))],
+        light=light,
+        shadows=rng.uniform(0.25, 0.5) if sunny and rng.random() < 0.6 else 0.0,
+        haze=rng.uniform(0.05, 0.4) if rng.random() < 0.8 else rng.uniform(0.5, 1.1),
+        headlights=rng.uniform(0.15, 0.5) if late else 0.0,
+        place=rng.uniform(0, 100),
+    )
+
+
+def _scaled(colour: Colour, factor: float) -> Colour:
+    red, green, blue = colour
+    return (red * factor, green * factor, blue * factor)
