@@ -2,7 +2,8 @@
 
 EdgeRoadError        70   our bug, unless a subclass says otherwise
 ├── ConfigError       2   recipe, target, vehicle, command line
-│   └── DataError     2   images, folders, labels, splits
+│   ├── DataError     2   images, folders, labels, splits
+│   └── TrainingError 2   a training that has gone astray, such as a loss that is not a number
 ├── BundleError       3   a bundle that is missing, cut, changed or not ours
 ├── BackendError      4   a model or engine that cannot run here
 ├── CameraError       5   a source of frames that cannot be opened or has ended
@@ -44,6 +45,10 @@ class ConfigError(EdgeRoadError):
 
 
 class DataError(ConfigError):
+    pass
+
+
+class TrainingError(ConfigError):
     pass
 
 
