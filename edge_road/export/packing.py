@@ -1,0 +1,157 @@
+"""From a judged export to a bundle on disk, written in one step and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from edge_road import __version__
+from edge_road.backends.onnxrt import INPUT_NAME, OnnxPredictor
+from edge_road.backends.probe_check import check_probe
+from edge_road.bundle import (
+    MANIFEST_FILE,
+    MODEL_FILES,
+    PROBE_FILE,
+    REPORT_FILE,
+    Bundle,
+    Manifest,
+    Probe,
+    load_bundle,
+    record_files,
+    write_bundle,
+)
+from edge_road.errors import BundleError
+from edge_road.evaluation.smoke import smoke_accuracies, smoke_limits
+from edge_road.export.exporting import Export, Judged
+from edge_road.frames import Floats
+from edge_road.recipe import Recipe
+
+
+def pack(export: Export, path: Path) -> Bundle:
+    """Write the released artefacts as a bundle; what is read back must give its own outputs."""
+    refuse_foreign_folder(path)
+    probe = _probe(export)
+    contents = {
+        PROBE_FILE: probe.to_bytes(),
+        REPORT_FILE: _json_bytes(_report(export)),
+        **{MODEL_FILES[name]: judged.measured.onnx_bytes for name, judged in export.released.items()},
+    }
+    try:
+        write_bundle(path, _manifest(export, probe, contents), contents)
+    except OSError as error:
+        raise BundleError(
+            "the bundle cannot be written",
+            where=path,
+            got=error.strerror,
+            fix="free some space or choose another folder with --out; nothing was changed",
+        ) from None
+    bundle = load_bundle(path)
+    for name in bundle.manifest.artefacts:
+        check_probe(OnnxPredictor.from_bundle(bundle, name), bundle.probe(), name)
+    return bundle
+
+
+def refuse_foreign_folder(path: Path) -> None:
+    """A bundle replaces a bundle or an empty folder, never something else of the user's."""
+    is_ours = not path.exists() or (path.is_dir() and _empty_or_bundle(path))
+    if not is_ours:
+        raise BundleError(
+            "there is something else at the bundle's place",
+            where=path,
+            expected="a new folder or an older bundle",
+            fix="name another folder with --out",
+        )
+
+
+def _empty_or_bundle(path: Path) -> bool:
+    return (path / MANIFEST_FILE).is_file() or not any(path.iterdir())
+
+
+def _probe(export: Export) -> Probe:
+    count = max(export.target.samples.probe, len(export.material.record.classes))
+    drawn = export.material.validation.draw(count, export.target.seed)
+    logits: dict[str, Floats] = {
+        name: judged.measured.predictor.predict(drawn.images_NHWC).logits_NC
+        for name, judged in export.released.items()
+    }
+    return Probe(drawn.images_NHWC, drawn.labels_N, logits)
+
+
+def _manifest(export: Export, probe: Probe, contents: dict[str, bytes]) -> Manifest:
+    record, classes = export.material.record, len(export.material.record.classes)
+    released = export.released
+    size = (record.preprocessing.height, record.preprocessing.width)
+    return Manifest(
+        name=record.name,
+        version=__version__,
+        classes=record.classes,
+        preprocessing=record.preprocessing,
+        input_name=INPUT_NAME,
+        input_shape=(export.target.batch, *size, 3),
+        outputs={"probabilities": (classes,), "logits": (classes,), "features": (record.features,)},
+        artefacts={name: judged.measured.artefact for name, judged in released.items()},
+        calibration=export.calibration if "int8" in released else None,
+        smoke_limits=_smoke_limits(released.values(), probe),
+        method=record.method,
+        seed=record.seed,
+        recipe=_without_places(export.material.recipe),
+        recipe_digest=record.recipe_digest,
+        data_digest=record.data_digest,
+        git_commit=record.git_commit,
+        files=record_files(contents),
+    )
+
+
+def _smoke_limits(artefacts: Iterable[Judged], probe: Probe) -> dict[str, float]:
+    """What every artefact of the bundle keeps."""
+    measured = [smoke_accuracies(judged.measured.predictor, probe) for judged in artefacts]
+    return smoke_limits({name: min(row[name] for row in measured) for name in measured[0]})
+
+
+def _without_places(recipe: Recipe) -> dict[str, Any]:
+    """Folders of the training machine are nobody's business and would change the digest."""
+    values = recipe.model_dump(mode="json")
+    if "path" in values["data"]:
+        values["data"]["path"] = Path(values["data"]["path"]).name
+    values["model"]["weights"] = Path(values["model"]["weights"]).name
+    return values
+
+
+def _report(export: Export) -> dict[str, Any]:
+    """Quality and verdicts, refused artefacts too; no timings, so that one run gives one digest."""
+    record = export.material.record
+    return {
+        "schema_name": "edge_road.export_report/1",
+        "run": record.name,
+        "validation_accuracy_in_training": record.validation_accuracy,
+        "target": export.target.model_dump(mode="json"),
+        "artefacts": {name: _report_of(judged) for name, judged in export.artefacts.items()},
+    }
+
+
+def _report_of(judged: Judged) -> dict[str, Any]:
+    quality, rtx = judged.measured.quality, judged.rtx
+    return {
+        "released": judged.verdict.passed,
+        "reasons": list(judged.verdict.reasons),
+        "checks": [check.model_dump() for check in judged.verdict.checks],
+        "parity": asdict(judged.parity),
+        "clean": quality.clean.model_dump(mode="json", exclude={"mistakes"}),
+        "robust": quality.robust.model_dump(mode="json", exclude={"mistakes"}),
+        "tensorrt_rtx": None
+        if rtx is None
+        else {
+            "status": rtx.status,
+            "version": rtx.version,
+            "reasons": list(rtx.reasons),
+            "heavy_kernels": rtx.heavy_kernels,
+            "int8_share": rtx.int8_share,
+        },
+    }
+
+
+def _json_bytes(values: dict[str, Any]) -> bytes:
+    return (json.dumps(values, indent=2, sort_keys=True, allow_nan=False) + "\n").encode()

@@ -1,0 +1,114 @@
+"""A target: what an exported model must keep to be allowed onto a device, and how it is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from edge_road.config import StrictModel, load_settings
+from edge_road.workspace import home
+
+DEFAULT = "vehicle"
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class CalibrationSettings(StrictModel):
+    """Where the INT8 scales come from."""
+
+    images: int = Field(default=128, ge=8, le=4096)
+    """training images, every class as often as it can be; 32 suffice for MobileNetV3"""
+    noisy_share: Share = 0.25
+    """of them with Gaussian noise"""
+    sigma: Share = 40 / 255
+    """of that noise, in [0, 1] pixel units"""
+    method: Literal["percentile", "mse"] = "percentile"
+    percentile: float = Field(default=99.99, gt=50.0, le=100.0)
+    """of |x|, per activation; only for method percentile"""
+    keep_float: int = Field(default=3, ge=0)
+    """so many of the most sensitive layers stay in float, besides the depthwise convolutions"""
+    sensitivity_images: int = Field(default=24, ge=1)
+    """of the calibration images, to find those layers"""
+
+
+class FloatLimits(StrictModel):
+    """For the float ONNX model against torch."""
+
+    logit_difference: float = Field(default=1e-4, gt=0.0)
+    """largest |torch - ONNX| over all logits; labels must all be equal"""
+
+
+class Int8Limits(StrictModel):
+    """For the INT8 model against the float one; one image may always differ."""
+
+    agreement: Share = 0.98
+    """least share of equal labels"""
+    accuracy_drop: Share = 0.01
+    recall_drop: Share = 0.03
+    """of any class"""
+    danger_rise: Share = 0.01
+    """of the share of icy roads that are called dry or wet"""
+    robustness_drop: Share = 0.05
+    """of the accuracy under any perturbation of the smoke test"""
+    kernel_share: Share = 0.7
+    """least share of convolution and linear kernels that TensorRT-RTX runs in INT8"""
+
+
+class SampleSettings(StrictModel):
+    """How many images each measurement looks at; every class is drawn alike."""
+
+    parity: int = Field(default=200, ge=1)
+    gate: int = Field(default=1000, ge=1)
+    """validation images: temperature, scores of each artefact"""
+    geometry: int = Field(default=1000, ge=1)
+    """training images: class centroids and radii"""
+    robustness: int = Field(default=120, ge=1)
+    """validation images under each perturbation"""
+    probe: int = Field(default=24, ge=12, le=256)
+    """validation images that travel in the bundle"""
+
+
+class EngineSettings(StrictModel):
+    """For a TensorRT engine, which is built on the device."""
+
+    typical_batch: int = Field(default=1, ge=1, le=64)
+    """the engine is tuned for this many images"""
+    largest_batch: int = Field(default=8, ge=1, le=64)
+    workspace_mib: int = Field(default=512, ge=16)
+
+    @model_validator(mode="after")
+    def _typical_fits(self) -> EngineSettings:
+        if self.typical_batch > self.largest_batch:
+            raise ValueError("typical_batch must not be above largest_batch")
+        return self
+
+
+class Target(StrictModel):
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+    batch: int = Field(default=0, ge=0, le=64)
+    """images per call in the ONNX graph; 0: any"""
+    int8: bool = True
+    """try an INT8 model too"""
+    tensorrt: bool = True
+    """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed"""
+    seed: int = Field(default=0, ge=0)
+    answer_accuracy: Share = 0.99
+    """the confidence threshold is the lowest at which answers on validation images are this right"""
+    highest_threshold: Share = 0.7
+    """a threshold above it would leave the vehicle without answers"""
+    calibration: CalibrationSettings = CalibrationSettings()
+    samples: SampleSettings = SampleSettings()
+    float_limits: FloatLimits = FloatLimits()
+    int8_limits: Int8Limits = Int8Limits()
+    engine: EngineSettings = EngineSettings()
+
+
+def load_target(wish: str | None = None) -> Target:
+    """A file, or the name of one in export/targets; without a wish `vehicle`."""
+    folder = home() / "export" / "targets"
+    if wish is None and not (folder / f"{DEFAULT}.toml").is_file():
+        return Target(name=DEFAULT)  # an installation without the clone
+    path = Path(wish or DEFAULT)
+    is_name = path.name == str(path) and not path.suffix and not path.is_file()
+    return load_settings(Target, folder / f"{path.name}.toml" if is_name else path)

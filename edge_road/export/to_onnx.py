@@ -1,0 +1,56 @@
+"""The command that turns a run into one checked ONNX file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road.bundle import MODEL_FILES
+from edge_road.errors import ConfigError
+from edge_road.evaluation.metrics import fit_temperature
+from edge_road.export.exporting import export_float, require_passed
+from edge_road.export.gate import judge_float
+from edge_road.export.material import load_material
+from edge_road.export.measure import open_predictor
+from edge_road.export.onnx_edit import with_temperature
+from edge_road.export.steps import Steps
+from edge_road.export.target import load_target
+from edge_road.files import write_atomically
+from edge_road.workspace import newest_run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    run: Path = options.run or newest_run()
+    out: Path = options.out or run / MODEL_FILES["float32"]
+    target, steps = load_target(options.target), Steps()
+    print(f"export {run} to ONNX")
+    with steps.step("load run and images") as outcome:
+        material = load_material(run, target, options.data)
+        outcome.text = f"{len(material.validation)} validation images"
+    onnx_bytes, parity = export_float(run, material, target, steps)
+    require_passed(judge_float(parity, None, target.float_limits))
+    with steps.step("fit temperature") as outcome:
+        prediction = open_predictor(onnx_bytes, "float32", material).predict(material.validation.images_NHWC)
+        temperature = fit_temperature(prediction.logits_NC, material.validation.labels_N)
+        outcome.text = f"{temperature:.3f}"
+    _write(out, with_temperature(onnx_bytes, temperature))
+    print(f"model: {out}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="to_onnx.py", description=__doc__)
+    parser.add_argument("run", nargs="?", type=Path, help="folder of a finished run (the newest)")
+    parser.add_argument("--target", metavar="FILE", help="a TOML file, or a name in export/targets (vehicle)")
+    parser.add_argument("--out", type=Path, help="the file to write (<run>/model.onnx)")
+    parser.add_argument("--data", type=Path, help="folder of the run's images, when they have moved")
+    return parser
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise ConfigError("the model cannot be written", where=path, got=error.strerror) from None

@@ -1,0 +1,81 @@
+"""The command that turns a run into a bundle, and on a device a bundle into an engine."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road.bundle import MANIFEST_FILE, Bundle, load_bundle
+from edge_road.errors import BackendError, EdgeRoadError
+from edge_road.export.engine import build_engine, why_no_engine
+from edge_road.export.steps import Steps
+from edge_road.export.target import EngineSettings, Target, load_target
+from edge_road.export.trt_network import BuildShape
+from edge_road.workspace import bundles, newest_run
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    target, steps = load_target(options.target), Steps()
+    source: Path = options.run or newest_run()
+    if options.require_engine and (lack := why_no_engine()):
+        raise BackendError("an engine was required", got=lack, fix="run this on the device, or without it")
+    if (source / MANIFEST_FILE).is_file():
+        bundle = load_bundle(source)
+    else:
+        bundle = _make_bundle(
+            source, options.out or bundles() / source.resolve().name, options, target, steps
+        )
+    _build_engines(bundle, target.engine, options.require_engine, steps)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="to_trt.py", description=__doc__)
+    parser.add_argument("run", nargs="?", type=Path, help="a run, or on the device a bundle (the newest run)")
+    parser.add_argument("--target", metavar="FILE", help="a TOML file, or a name in export/targets (vehicle)")
+    parser.add_argument("--out", type=Path, help="folder of the bundle (bundles/<run>)")
+    parser.add_argument("--data", type=Path, help="folder of the run's images, when they have moved")
+    parser.add_argument("--require-engine", action="store_true", help="fail where no engine can be built")
+    return parser
+
+
+def _make_bundle(run: Path, out: Path, options: argparse.Namespace, target: Target, steps: Steps) -> Bundle:
+    from edge_road.export.exporting import export_run
+    from edge_road.export.packing import pack, refuse_foreign_folder
+
+    print(f"export {run} for target {target.name}")
+    refuse_foreign_folder(out)
+    export = export_run(run, target, steps, options.data)
+    with steps.step("write and read back") as outcome:
+        bundle = pack(export, out)
+        outcome.text = f"digest {bundle.digest[:16]}"
+    for name, judged in export.artefacts.items():
+        print(f"gate: {name} {'released' if judged.verdict.passed else 'REFUSED, not in the bundle'}")
+        for reason in judged.verdict.reasons:
+            print(f"      {reason}")
+    print(f"bundle: {out}")
+    return bundle
+
+
+def _build_engines(bundle: Bundle, settings: EngineSettings, required: bool, steps: Steps) -> None:
+    if lack := why_no_engine():
+        print(
+            f"engine: not built, {lack}; the bundle runs on ONNX Runtime as it is.\n"
+            f"        On the device: copy the bundle and run python export/to_trt.py {bundle.path.name}"
+        )
+        return
+    batch, height, width, _ = bundle.manifest.input_shape
+    shape = BuildShape(height, width, batch, settings.typical_batch, settings.largest_batch)
+    folder = bundle.path.with_name(f"{bundle.path.name}.engines")
+    for precision in bundle.manifest.artefacts:
+        with steps.step(f"build {precision} engine") as outcome:
+            try:
+                onnx_bytes = bundle.model_bytes(precision)
+                record = build_engine(onnx_bytes, precision, shape, settings, folder)
+                outcome.text = f"{folder / record.key.name}.plan, {record.plan_bytes / 1e6:.1f} MB"
+            except EdgeRoadError as error:
+                if required:
+                    raise
+                outcome.text = f"not built: {error.details.get('got', error.what)}"
