@@ -27,6 +27,9 @@ from edge_road.recipe import Recipe
 RECIPE_FILE = "recipe.toml"
 RECORD_FILE = "run.json"
 WEIGHTS_FILE = "best.safetensors"
+CHECKPOINT_FOLDER = "last"
+METRICS_FILE = "metrics.jsonl"
+TENSORBOARD_FOLDER = "tensorboard"
 
 
 class RunRecord(StrictModel):

@@ -1,0 +1,81 @@
+"""The command line of training: read the recipe, claim a run's folder, train, say what comes next."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road import workspace
+from edge_road.run_record import load_record
+from edge_road.training.recipes import Wishes, read_recipe
+from edge_road.training.run_folder import claimed, is_finished, newest_unfinished_run
+
+EXAMPLES = """\
+examples:
+  python training/train_road.py                        rendered roads, a few minutes
+  python training/train_road.py --recipe road_small --data photos --weights backbone.safetensors
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    wishes = _parse(arguments)
+    recipe = read_recipe(wishes)
+    with claimed(wishes.run or workspace.new_run(recipe.name), recipe) as run:
+        if not is_finished(run):
+            from edge_road.training.progress import open_progress  # torch: seconds that --help need not wait
+            from edge_road.training.train import train
+
+            with open_progress(recipe.training.epochs) as progress:
+                train(recipe, run, progress)
+        _tell_finished(run)
+    return 0
+
+
+def _parse(arguments: Sequence[str] | None) -> Wishes:
+    parser = argparse.ArgumentParser(
+        prog="train_road.py",
+        description="Train a road classifier from a recipe. An interrupted run continues bit for bit.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--recipe",
+        metavar="FILE",
+        help="a TOML file, or the name of one in training/recipes (default: synthetic)",
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="PATH", help="a folder with dry/ wet/ icy/, or an RSCD tree"
+    )
+    parser.add_argument("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none, hub")
+    parser.add_argument("--method", metavar="NAME", help="softmax or discriminative")
+    parser.add_argument("--epochs", type=int, metavar="N")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="overrides",
+        help="any key of the recipe, e.g. optimizer.learning_rate=3e-4",
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--run", type=Path, metavar="DIR", help="the run's folder: continued if it is there, else begun"
+    )
+    where.add_argument("--resume", action="store_true", help="continue the newest unfinished run")
+    chosen = vars(parser.parse_args(arguments))
+    if chosen.pop("resume"):
+        chosen["run"] = newest_unfinished_run()
+    return Wishes(**chosen)
+
+
+def _tell_finished(run: Path) -> None:
+    record = load_record(run)
+    print(
+        f"finished: {run}\n"
+        f"  best epoch {record.best_epoch} of {record.epochs}, "
+        f"validation accuracy {record.validation_accuracy:.1%}\n"
+        f"next:\n"
+        f"  python training/evaluate_road.py {run}\n"
+        f"  python export/to_trt.py {run}"
+    )

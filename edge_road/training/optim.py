@@ -1,0 +1,58 @@
+"""Optimizers by name, and the learning rate as a function of how far training has come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import torch
+from torch import nn
+
+from edge_road.recipe import OptimizerSettings
+
+
+def build_optimizer(
+    parameters: Mapping[str, nn.Parameter], settings: OptimizerSettings
+) -> torch.optim.Optimizer:
+    trained = [p for p in parameters.values() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trained if not _is_exempt(p)], "weight_decay": settings.weight_decay},
+        {"params": [p for p in trained if _is_exempt(p)], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    rate = settings.learning_rate
+    if settings.name == "sgd":
+        nesterov = settings.momentum > 0
+        return torch.optim.SGD(groups, lr=rate, momentum=settings.momentum, nesterov=nesterov)
+    kind = torch.optim.AdamW if settings.name == "adamw" else torch.optim.Adam
+    return kind(groups, lr=rate)
+
+
+def _is_exempt(parameter: nn.Parameter) -> bool:
+    """Biases and normalisation scales are vectors; pulling them to zero only hurts."""
+    return parameter.ndim <= 1
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def learning_rate(settings: OptimizerSettings, epochs: int, progress: float) -> float:
+    """`progress` counts epochs with their fraction: 2.5 is the middle of the third epoch."""
+    if progress < settings.warmup_epochs:
+        return settings.learning_rate * progress / settings.warmup_epochs
+    return settings.learning_rate * _schedule(settings, epochs, progress)
+
+
+def _schedule(settings: OptimizerSettings, epochs: int, progress: float) -> float:
+    if settings.schedule == "step":
+        return settings.factor ** _passed(settings.milestones, progress)
+    if settings.schedule == "cosine":
+        share = (progress - settings.warmup_epochs) / (epochs - settings.warmup_epochs)
+        return 0.5 * (1 + math.cos(math.pi * min(share, 1.0)))
+    return 1.0
+
+
+def _passed(milestones: Iterable[int], progress: float) -> int:
+    return sum(progress >= milestone for milestone in milestones)

@@ -1,0 +1,91 @@
+"""From the command line to a recipe: its file, the shortcuts and overrides, absolute paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tomli_w
+
+import edge_road
+from edge_road.config import load_settings
+from edge_road.recipe import Recipe, SyntheticData
+from edge_road.run_record import RECIPE_FILE
+
+SHIPPED = Path(edge_road.__file__).resolve().parents[1] / "training" / "recipes"
+DEFAULT_RECIPE = "synthetic"
+_NOT_FILES = ("none", "hub")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line asks for; what is None stays as the recipe says."""
+
+    recipe: str | None = None
+    run: Path | None = None
+    data: Path | None = None
+    weights: str | None = None
+    method: str | None = None
+    epochs: int | None = None
+    overrides: list[str] = field(default_factory=list)
+
+
+def read_recipe(wishes: Wishes) -> Recipe:
+    path = find_recipe(wishes)
+    plain = load_settings(Recipe, path)
+    wanted = load_settings(Recipe, path, [*_shortcuts(wishes, plain), *map(_from_here, wishes.overrides)])
+    return with_absolute_paths(wanted, path.resolve().parent)
+
+
+def find_recipe(wishes: Wishes) -> Path:
+    """A file, the name of a recipe that comes with the code, or that of a run to be continued."""
+    if wishes.recipe is None and wishes.run is not None and (wishes.run / RECIPE_FILE).is_file():
+        return wishes.run / RECIPE_FILE
+    chosen = Path(wishes.recipe or DEFAULT_RECIPE).expanduser()
+    is_name = chosen.suffix == "" and len(chosen.parts) == 1 and not chosen.exists()
+    return SHIPPED / f"{chosen}.toml" if is_name else chosen
+
+
+def with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
+    """So that a recipe means the same wherever its copy lies."""
+    changed: dict[str, object] = {}
+    if not isinstance(recipe.data, SyntheticData):
+        path = _absolute(base, recipe.data.path)
+        changed["data"] = recipe.data.model_copy(update={"path": path})
+    if recipe.model.weights not in _NOT_FILES:
+        weights = str(_absolute(base, recipe.model.weights))
+        changed["model"] = recipe.model.model_copy(update={"weights": weights})
+    return recipe.model_copy(update=changed)
+
+
+def _shortcuts(wishes: Wishes, recipe: Recipe) -> list[str]:
+    """As overrides; a section keeps its other keys when its kind stays."""
+    overrides = []
+    if wishes.data is not None:
+        kind = "rscd" if (wishes.data / "train").is_dir() else "folder"
+        overrides += [] if recipe.data.kind == kind else [f"data={{kind = '{kind}'}}"]
+        overrides.append(f"data.path={_quoted(_absolute(Path.cwd(), wishes.data))}")
+    if wishes.method is not None and wishes.method != recipe.method.name:
+        overrides.append(f"method={{name = {_quoted(wishes.method)}}}")
+    if wishes.weights is not None:
+        overrides.append(_from_here(f"model.weights={wishes.weights}"))
+    if wishes.epochs is not None:
+        overrides.append(f"training.epochs={wishes.epochs}")
+    return overrides
+
+
+def _from_here(override: str) -> str:
+    """Paths on the command line count from the current folder, those in a file from its own."""
+    key, _, value = (part.strip() for part in override.partition("="))
+    value = value.strip("\"'")
+    if key not in ("data.path", "model.weights") or value in _NOT_FILES:
+        return override
+    return f"{key}={_quoted(_absolute(Path.cwd(), value))}"
+
+
+def _absolute(base: Path, path: str | Path) -> Path:
+    return (base / Path(path).expanduser()).resolve()
+
+
+def _quoted(value: object) -> str:
+    return tomli_w.dumps({"value": str(value)}).partition("=")[2].strip()

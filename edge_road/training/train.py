@@ -1,0 +1,113 @@
+"""Training as a whole: open data, build model and method, fit, write run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import cv2
+import torch
+
+import edge_road
+from edge_road import workspace
+from edge_road.config import settings_digest
+from edge_road.datasets import RoadDataset, open_dataset
+from edge_road.errors import ConfigError
+from edge_road.files import sha256
+from edge_road.nn.model import RoadModel, build_model
+from edge_road.preprocess import Preprocessing
+from edge_road.recipe import Recipe, TrainingSettings
+from edge_road.run_record import WEIGHTS_FILE, RunRecord, write_record
+from edge_road.training.batches import Batches
+from edge_road.training.checkpoint import Identity
+from edge_road.training.journal import EpochRecord
+from edge_road.training.methods import build_method
+from edge_road.training.pictures import open_pictures
+from edge_road.training.progress import Progress
+from edge_road.training.trainer import Trainer
+
+
+def train(recipe: Recipe, run: Path, progress: Progress) -> RunRecord:
+    device = _prepare_machine(recipe.training)
+    torch.manual_seed(recipe.seed)
+    dataset = open_dataset(recipe.data)
+    model = build_model(recipe.model, len(dataset.classes))
+    method = build_method(recipe.method, len(dataset.classes), recipe.model.features)
+    preprocessing = _preprocessing(recipe, model)
+    progress.note(_summary(recipe, dataset, run))
+    batches, validation = (
+        _open_batches(recipe, dataset, split, preprocessing, device) for split in ("train", "validation")
+    )
+    identity = _identity(recipe, dataset, batches, validation)
+    trainer = Trainer(
+        recipe, model, method, batches, validation, run=run, identity=identity, progress=progress
+    )
+    best = trainer.fit()
+    record = _record(recipe, identity, preprocessing, run, best)
+    write_record(run, record)
+    return record
+
+
+def _prepare_machine(settings: TrainingSettings) -> torch.device:
+    torch.set_num_threads(settings.threads or os.cpu_count() or 1)
+    cv2.setNumThreads(1)  # our own threads prepare batches; OpenCV's would compete with torch
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("there is no CUDA device", where="training.device", fix="device = 'auto' or 'cpu'")
+    has_cuda = settings.device != "cpu" and torch.cuda.is_available()
+    return torch.device("cuda" if has_cuda else "cpu")
+
+
+def _preprocessing(recipe: Recipe, model: RoadModel) -> Preprocessing:
+    mean, std = model.normalisation
+    return Preprocessing(**recipe.input.model_dump(), mean=mean, std=std)
+
+
+def _open_batches(
+    recipe: Recipe, dataset: RoadDataset, split: str, preprocessing: Preprocessing, device: torch.device
+) -> Batches:
+    settings = recipe.training
+    pictures = open_pictures(
+        dataset, split, preprocessing, memory_gb=settings.memory_gb, workers=os.cpu_count() or 1
+    )
+    return Batches(pictures, settings.batch_size, recipe.seed, settings.workers, device)
+
+
+def _identity(recipe: Recipe, dataset: RoadDataset, train: Batches, validation: Batches) -> Identity:
+    return Identity(
+        recipe=settings_digest(recipe),
+        method=recipe.method.name,
+        classes=dataset.classes.names,
+        data=dataset.digest,
+        images=(train.images, validation.images),
+    )
+
+
+def _record(
+    recipe: Recipe, identity: Identity, preprocessing: Preprocessing, run: Path, best: EpochRecord
+) -> RunRecord:
+    return RunRecord(
+        name=recipe.name,
+        classes=identity.classes,
+        backbone=recipe.model.backbone,
+        features=recipe.model.features,
+        preprocessing=preprocessing,
+        method=recipe.method.name,
+        seed=recipe.seed,
+        data_digest=identity.data,
+        recipe_digest=identity.recipe,
+        weights_sha256=sha256((run / WEIGHTS_FILE).read_bytes()),
+        git_commit=workspace.git_commit(),
+        version=edge_road.__version__,
+        epochs=recipe.training.epochs,
+        best_epoch=best.epoch,
+        validation_accuracy=best.validation_accuracy,
+    )
+
+
+def _summary(recipe: Recipe, dataset: RoadDataset, run: Path) -> str:
+    sizes = ", ".join(f"{len(dataset.splits[name])} {name}" for name in ("train", "validation"))
+    return (
+        f"{recipe.name}: {recipe.method.name} on {recipe.model.backbone}, "
+        f"{recipe.input.height}x{recipe.input.width}, {len(dataset.classes)} classes, {sizes} pictures\n"
+        f"run: {run}\npreparing the pictures ..."
+    )
