@@ -4,24 +4,43 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from edge_road.datasets.index import Labels, RoadDataset
+from edge_road.datasets.index import Labels, RoadDataset, Split
 from edge_road.errors import DataError
 from edge_road.frames import Images
 from edge_road.preprocess import Preprocessing
 
 LARGEST_BAD_SHARE = 0.01
+LARGEST_MEMORY_SHARE = 0.8
+_MOST_LISTED = 100
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    images_NHWC: Images
+    labels_N: Labels
+    keys: tuple[str, ...]
 
 
 def load_prepared(
     dataset: RoadDataset, split_name: str, preprocessing: Preprocessing, workers: int = 2
 ) -> tuple[Images, Labels]:
     """In the order of the split; unreadable pictures are left out and listed, above 1 % they stop it."""
-    split = dataset.splits[split_name]
-    images_NHWC = np.empty((len(split), preprocessing.height, preprocessing.width, 3), dtype=np.uint8)
+    prepared = prepare_split(dataset, dataset.splits[split_name], preprocessing, workers)
+    return prepared.images_NHWC, prepared.labels_N
+
+
+def prepare_split(
+    dataset: RoadDataset, split: Split, preprocessing: Preprocessing, workers: int = 2
+) -> Prepared:
+    shape = (len(split), preprocessing.height, preprocessing.width, 3)
+    _check_memory(shape)
+    images_NHWC = np.empty(shape, dtype=np.uint8)
 
     def fill(position: int) -> str | None:
         try:
@@ -32,18 +51,39 @@ def load_prepared(
 
     with ThreadPoolExecutor(max(1, workers)) as pool:
         reasons = list(pool.map(fill, range(len(split))))
-    good = np.array([reason is None for reason in reasons], dtype=bool)
-    if good.all():
-        return images_NHWC, split.labels_N
-    _report_bad(split_name, [reason for reason in reasons if reason is not None], len(split))
-    return images_NHWC[good], split.labels_N[good]
+    if not any(reasons):
+        return Prepared(images_NHWC, split.labels_N, split.keys)
+    _report_bad([reason for reason in reasons if reason], len(split))
+    good = np.flatnonzero([reason is None for reason in reasons])
+    kept = split.take(good)
+    return Prepared(images_NHWC[good], kept.labels_N, kept.keys)
 
 
-def _report_bad(split_name: str, bad: list[str], total: int) -> None:
-    listed = "\n    ".join(bad[:100] + (["..."] if len(bad) > 100 else []))
-    what = f"{len(bad)} of {total} pictures of the {split_name} split cannot be used"
+def _report_bad(bad: list[str], total: int) -> None:
+    listed = "\n    ".join(bad[:_MOST_LISTED] + (["..."] if len(bad) > _MOST_LISTED else []))
+    what = f"{len(bad)} of {total} pictures cannot be used"
     if len(bad) > LARGEST_BAD_SHARE * total:
         raise DataError(
             what, got=listed, expected=f"at most {LARGEST_BAD_SHARE:.0%}", fix="repair or remove them"
         )
     _log.warning("%s and are left out:\n    %s", what, listed)
+
+
+def _check_memory(shape: tuple[int, ...]) -> None:
+    """The kernel promises more than it has and then kills; so ask first."""
+    needed, free = int(np.prod(shape, dtype=np.int64)), _available_bytes()
+    if free is not None and needed > LARGEST_MEMORY_SHARE * free:
+        raise DataError(
+            "the pictures do not fit into memory",
+            got=f"{shape[0]} pictures of {shape[1]} x {shape[2]}: {needed / 1e9:.1f} GB",
+            expected=f"less than {LARGEST_MEMORY_SHARE * free / 1e9:.1f} GB",
+            fix="use fewer or smaller pictures",
+        )
+
+
+def _available_bytes() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        return None

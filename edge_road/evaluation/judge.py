@@ -27,9 +27,10 @@ def judge(
     runs: int = DEFAULT_RUNS,
     seed: int = 0,
     batch_size: int = 64,
+    keys: Sequence[str] | None = None,
     progress: Progress = lambda name: None,
 ) -> Evaluation:
-    """The images are at the predictor's size; a perturbation without chance runs once."""
+    """The images are at the predictor's size; `keys` name them in the list of mistakes."""
     _check_images(predictor, images_NHWC, labels_N)
     classes = predictor.classes
 
@@ -55,7 +56,7 @@ def judge(
         clean=score(CLEAN, [clean], labels_N, classes),
         perturbed=tuple(score(c.name, runs_of(c), labels_N, classes) for c in conditions),
         confusion=metrics.confusion(labels_N, metrics.said(clean), len(classes)).tolist(),
-        mistakes=find_mistakes(clean, labels_N, classes),
+        mistakes=find_mistakes(clean, labels_N, classes, keys),
     )
 
 

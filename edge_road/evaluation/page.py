@@ -29,7 +29,7 @@ def render_page(report: Report, pictures: Sequence[Images]) -> str:
     return environment.from_string(template).render(
         report=report,
         entries=[_entry_view(entry, images) for entry, images in zip(report.entries, pictures)],
-        rows=_rows(report),
+        rows=rows_of(report),
         noise_plot=_noise_plot(report),
         examples=_examples(report, pictures[0]),
         recall_classes=report.entries[0].evaluation.classes,
@@ -65,7 +65,7 @@ def title_of(condition: str) -> str:
     return known.title if known else condition
 
 
-def _rows(report: Report) -> list[tuple[str, list[Score | None]]]:
+def rows_of(report: Report) -> list[tuple[str, list[Score | None]]]:
     """One row per condition, in the order of the first entry that has it."""
     by_entry = [
         {score.name: score for score in (entry.evaluation.clean, *entry.evaluation.perturbed)}

@@ -40,6 +40,8 @@ class Mistake(StrictModel):
     """A clean picture that was called something else."""
 
     position: int
+    key: str | None
+    """which picture of the data set it is, where that is known"""
     label: str
     said: str | None
     """none: the output was not finite"""
@@ -90,7 +92,9 @@ def score(name: str, predictions: Sequence[Prediction], labels_N: Labels, classe
     )
 
 
-def find_mistakes(prediction: Prediction, labels_N: Labels, classes: ClassList) -> tuple[Mistake, ...]:
+def find_mistakes(
+    prediction: Prediction, labels_N: Labels, classes: ClassList, keys: Sequence[str] | None = None
+) -> tuple[Mistake, ...]:
     """Missed ice first, then by confidence: the surer, the worse."""
     said_N = metrics.said(prediction)
     true_N = metrics.true_states(labels_N, classes)
@@ -100,6 +104,7 @@ def find_mistakes(prediction: Prediction, labels_N: Labels, classes: ClassList) 
         answered = said_N[position] != metrics.NO_ANSWER
         mistake = Mistake(
             position=position,
+            key=keys[position] if keys else None,
             label=classes.names[labels_N[position]],
             said=classes.names[said_N[position]] if answered else None,
             confidence=float(prediction.probabilities_NC[position].max()) if answered else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,5 +51,12 @@ def test_a_few_unreadable_pictures_are_left_out_and_listed(caplog: pytest.LogCap
 def test_more_than_one_percent_unreadable_stops_with_the_list() -> None:
     with pytest.raises(DataError) as error:
         load_prepared(numbered_dataset(200, bad=(3, 4, 150)), "train", PREPROCESSING)
-    for word in ("3 of 200", "train split", "4: a JPEG that is cut", "150: "):
+    for word in ("3 of 200", "4: a JPEG that is cut", "150: "):
         assert word in str(error.value)
+
+
+def test_what_cannot_fit_into_memory_is_refused_before_the_first_picture() -> None:
+    split = Split(tuple("abc"), np.zeros(3, np.int64))
+    huge = replace(numbered_dataset(3), splits={"train": replace(split, keys=("0",) * 1_000_000)})
+    with pytest.raises(DataError, match="do not fit into memory"):
+        load_prepared(huge, "train", Preprocessing(height=4096, width=4096))

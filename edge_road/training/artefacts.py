@@ -1,0 +1,122 @@
+"""What can be judged: the model of a run or those of a bundle, each with the data it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from edge_road import workspace
+from edge_road.backends.onnxrt import OnnxPredictor
+from edge_road.bundle import MANIFEST_FILE, Manifest, load_bundle
+from edge_road.config import check_settings
+from edge_road.datasets import RoadDataset, open_dataset
+from edge_road.datasets.rscd import FOLDERS
+from edge_road.errors import ConfigError, DataError, suggestion
+from edge_road.evaluation.report import Subject
+from edge_road.predictor import Predictor
+from edge_road.preprocess import Preprocessing
+from edge_road.recipe import DataSettings, FolderData, Recipe, RscdData
+from edge_road.run_record import RECORD_FILE, RunRecord, load_recipe, load_record
+
+
+@dataclass(frozen=True, eq=False)
+class Artefact:
+    subject: Subject
+    predictor: Predictor
+    preprocessing: Preprocessing
+    data: DataSettings
+    data_digest: str
+
+
+def find_place(text: str) -> Path:
+    """A folder, or the name of one among the runs and bundles."""
+    places = (Path(text), workspace.runs() / text, workspace.bundles() / text)
+    for place in places:
+        if (place / RECORD_FILE).is_file() or (place / MANIFEST_FILE).is_file():
+            return place
+    known = [path.parent.name for path in workspace.runs().glob(f"*/{RECORD_FILE}")]
+    known += [path.parent.name for path in workspace.bundles().glob(f"*/{MANIFEST_FILE}")]
+    raise ConfigError(
+        "neither a finished run nor a bundle",
+        got=text,
+        expected=f"a folder with {RECORD_FILE} or {MANIFEST_FILE}",
+        fix=suggestion(text, known),
+    )
+
+
+def open_artefacts(place: Path) -> list[Artefact]:
+    """A run is one artefact; a bundle is one for each precision."""
+    return _open_bundle(place) if (place / MANIFEST_FILE).is_file() else [_open_run(place)]
+
+
+def _open_run(run: Path) -> Artefact:
+    from edge_road.nn.predictor import load_run
+
+    record = load_record(run)
+    subject = _subject(run, "run", record.weights_sha256, record)
+    return Artefact(subject, load_run(run), record.preprocessing, load_recipe(run).data, record.data_digest)
+
+
+def _open_bundle(place: Path) -> list[Artefact]:
+    bundle = load_bundle(place)
+    manifest = bundle.manifest
+    recipe = check_settings(Recipe, manifest.recipe, where=place / MANIFEST_FILE)
+    return [
+        Artefact(
+            _subject(place, "bundle", manifest.files[artefact.file].sha256, manifest),
+            OnnxPredictor.from_bundle(bundle, precision, threads=2),
+            manifest.preprocessing,
+            recipe.data,
+            manifest.data_digest,
+        )
+        for precision, artefact in manifest.artefacts.items()
+    ]
+
+
+def _subject(place: Path, kind: Literal["run", "bundle"], sha256: str, made: RunRecord | Manifest) -> Subject:
+    return Subject(
+        name=place.resolve().name,
+        kind=kind,
+        sha256=sha256,
+        method=made.method,
+        seed=made.seed,
+        recipe_digest=made.recipe_digest,
+        git_commit=made.git_commit,
+        version=made.version,
+    )
+
+
+def data_settings(artefacts: Sequence[Artefact], path: Path | None = None) -> DataSettings:
+    """Those of the first recipe, or for `path`: RSCD by its three folders, else class folders."""
+    first = artefacts[0]
+    if path is None:
+        return first.data
+    if all((path / folder).is_dir() for folder in FOLDERS.values()):
+        return RscdData(kind="rscd", path=path)
+    if isinstance(first.data, FolderData):
+        return first.data.model_copy(update={"path": path})
+    return FolderData(kind="folder", path=path, classes=first.predictor.classes.names)
+
+
+def open_data_of(artefacts: Sequence[Artefact], settings: DataSettings, *, as_made: bool) -> RoadDataset:
+    """Pictures that suit all artefacts; `as_made`: the very ones that they were made with."""
+    dataset = open_dataset(settings)
+    for artefact in artefacts:
+        if dataset.classes != artefact.predictor.classes:
+            raise DataError(
+                "the model and the pictures have different classes",
+                where=artefact.subject.name,
+                got=", ".join(dataset.classes.names),
+                expected=", ".join(artefact.predictor.classes.names),
+            )
+        if as_made and dataset.digest != artefact.data_digest:
+            raise DataError(
+                "these are not the pictures that the model was made with",
+                where=artefact.subject.name,
+                got=f"digest {dataset.digest[:16]}...",
+                expected=f"digest {artefact.data_digest[:16]}...",
+                fix="bring the pictures back, or say which ones to judge on with --data",
+            )
+    return dataset
