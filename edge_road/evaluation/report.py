@@ -41,7 +41,7 @@ class Subject(StrictModel):
     """of edge_road, when the subject was made"""
 
 
-class TestSet(StrictModel):
+class PictureSet(StrictModel):
     """What it was measured on."""
 
     kind: str
@@ -64,7 +64,7 @@ class Report(StrictModel):
     schema_name: Literal["edge_road.report/1"] = Field(default="edge_road.report/1", alias="schema")
     version: str = __version__
     """of edge_road, when it was measured"""
-    test_set: TestSet
+    test_set: PictureSet
     entries: tuple[Entry, ...] = Field(min_length=1)
 
     def to_json(self) -> str:

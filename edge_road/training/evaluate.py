@@ -16,7 +16,7 @@ from edge_road.datasets.prepared import Prepared, prepare_split
 from edge_road.evaluation.judge import DEFAULT_RUNS, judge
 from edge_road.evaluation.page import percent, rows_of, title_of
 from edge_road.evaluation.perturbations import PERTURBATIONS, perturbation
-from edge_road.evaluation.report import Entry, Report, TestSet, write_report
+from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
 from edge_road.evaluation.scores import Score
 from edge_road.run_record import RECORD_FILE
 from edge_road.training.artefacts import Artefact, data_settings, find_place, open_artefacts, open_data_of
@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pictures = [prepared[artefact.preprocessing] for artefact in artefacts]
     judged = [_judge(a, p, names, chosen.runs, chosen.seed) for a, p in zip(artefacts, pictures)]
     as_trained = all(artefact.data_digest == dataset.digest for artefact in artefacts)
-    test_set = TestSet(kind=settings.kind, split=chosen.split, digest=dataset.digest, as_trained=as_trained)
+    test_set = PictureSet(
+        kind=settings.kind, split=chosen.split, digest=dataset.digest, as_trained=as_trained
+    )
     report = Report(test_set=test_set, entries=tuple(judged))
     folder = chosen.out or _report_folder(places)
     paths = write_report(folder, report, [p.images_NHWC for p in pictures])

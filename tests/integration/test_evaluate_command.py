@@ -1,0 +1,178 @@
+"""`evaluate_road.py` on real files: runs and bundles, their own pictures, other ones, changed ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from tiny_bundle import LEVELS, write_tiny_bundle
+
+from edge_road import __version__
+from edge_road.cli import main as edge_road
+from edge_road.config import settings_digest, write_settings
+from edge_road.datasets import open_dataset
+from edge_road.evaluation.report import Report, load_report
+from edge_road.files import sha256
+from edge_road.preprocess import Preprocessing
+from edge_road.recipe import DataSettings, FolderData, Recipe, SyntheticData
+from edge_road.run_record import RECIPE_FILE, WEIGHTS_FILE, RunRecord, write_record
+
+QUICK = ["--runs", "2", "--perturbations", "gaussian_40,dark"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    return tmp_path
+
+
+def make_photos(folder: Path, per_class: int = 10) -> Path:
+    for name, level in zip(("dry", "wet", "icy"), LEVELS):
+        (folder / name).mkdir(parents=True)
+        for number in range(per_class):
+            picture = np.full((48, 64, 3), level + number - per_class // 2, np.uint8)
+            cv2.imwrite(str(folder / name / f"{number:02d}.png"), picture)
+    return folder
+
+
+def recipe_for(folder: Path) -> Recipe:
+    return Recipe(name="tiny", data=FolderData(kind="folder", path=folder))
+
+
+def make_bundle(home: Path, data: DataSettings, name: str = "tiny") -> Path:
+    return write_tiny_bundle(
+        home / "bundles" / name, Recipe(name="tiny", data=data), data_digest=open_dataset(data).digest
+    )
+
+
+def make_run(home: Path, recipe: Recipe) -> Path:
+    """A finished run with random weights: what is judged does not matter here, only how."""
+    torch = pytest.importorskip("torch")
+    from safetensors.torch import save
+
+    from edge_road.nn.model import build_model
+
+    torch.manual_seed(0)
+    content = save(build_model(recipe.model, classes=3).state_dict())
+    run = home / "runs" / "tiny-0001"
+    run.mkdir(parents=True)
+    (run / WEIGHTS_FILE).write_bytes(content)
+    write_settings(recipe, run / RECIPE_FILE)
+    record = RunRecord(
+        name=recipe.name,
+        classes=("dry", "wet", "icy"),
+        backbone=recipe.model.backbone,
+        features=recipe.model.features,
+        preprocessing=Preprocessing(height=32, width=32),
+        method="softmax",
+        seed=0,
+        data_digest=open_dataset(recipe.data).digest,
+        recipe_digest=settings_digest(recipe),
+        weights_sha256=sha256(content),
+        git_commit=None,
+        version=__version__,
+        epochs=1,
+        best_epoch=1,
+        validation_accuracy=0.5,
+    )
+    write_record(run, record)
+    return run
+
+
+def evaluate(*words: object) -> int:
+    return edge_road(["evaluate", *map(str, words)])
+
+
+def only_report(folder: Path) -> Report:
+    assert (folder / "report.html").stat().st_size > 10_000
+    return load_report(folder / "report.json")
+
+
+def test_a_bundle_is_judged_on_its_test_pictures_and_stays_sealed(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = make_photos(home / "photos")
+    bundle = make_bundle(home, FolderData(kind="folder", path=photos))
+    before = sorted(bundle.iterdir())
+    assert evaluate("tiny", *QUICK) == 0
+    assert sorted(bundle.iterdir()) == before
+    report = only_report(home / "reports" / "tiny")
+    (entry,) = report.entries
+    assert entry.evaluation.images_of_class == {"dry": 2, "wet": 2, "icy": 2}
+    assert entry.evaluation.clean.accuracy == 1.0
+    assert [score.name for score in entry.evaluation.perturbed] == ["gaussian_40", "dark"]
+    assert report.test_set.as_trained
+    shown = capsys.readouterr().out
+    assert "Gaussian noise 40/255" in shown
+    assert str(home / "reports" / "tiny" / "report.html") in shown
+
+
+def test_the_newest_run_is_the_default_and_keeps_its_report(home: Path) -> None:
+    run = make_run(home, recipe_for(make_photos(home / "photos")))
+    assert evaluate(*QUICK) == 0
+    report = only_report(run)
+    assert report.entries[0].subject.kind == "run"
+    assert report.entries[0].evaluation.artefact.startswith("torch float32")
+
+
+def test_run_and_bundle_side_by_side(home: Path) -> None:
+    photos = make_photos(home / "photos")
+    run = make_run(home, recipe_for(photos))
+    bundle = make_bundle(home, FolderData(kind="folder", path=photos))
+    assert evaluate(run, bundle, "--out", home / "both", "--perturbations", "", "--split", "all") == 0
+    report = only_report(home / "both")
+    assert [entry.subject.kind for entry in report.entries] == ["run", "bundle"]
+    assert [entry.evaluation.images for entry in report.entries] == [30, 30]
+    assert all(not entry.evaluation.perturbed for entry in report.entries)
+
+
+def test_pictures_that_changed_since_are_refused_unless_they_are_named(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = make_photos(home / "photos")
+    bundle = make_bundle(home, FolderData(kind="folder", path=photos))
+    (photos / "dry" / "00.png").rename(photos / "wet" / "moved.png")
+    assert evaluate(bundle, *QUICK) == 2
+    assert "not the pictures that the model was made with" in capsys.readouterr().err
+    assert not (home / "reports").exists()
+    assert evaluate(bundle, "--data", photos, *QUICK) == 0
+    assert not only_report(home / "reports" / "tiny").test_set.as_trained
+
+
+def test_a_model_of_rendered_scenes_can_be_judged_on_photographs(home: Path) -> None:
+    photos = make_photos(home / "photos")
+    bundle = make_bundle(home, SyntheticData(train=9, validation=3, test=3))
+    assert evaluate(bundle, "--data", photos, "--split", "all", "--images", 12, *QUICK) == 0
+    report = only_report(home / "reports" / "tiny")
+    assert report.entries[0].evaluation.images == 12
+    assert report.test_set.kind == "folder"
+
+
+def test_other_classes_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    photos = make_photos(home / "photos")
+    data = FolderData(kind="folder", path=photos, classes=("icy", "wet", "dry"))
+    assert evaluate(make_bundle(home, data), *QUICK) == 2
+    assert "different classes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["tinny"], 2, "did you mean 'tiny'?"),
+        (["--perturbations", "gausian_40"], 2, "did you mean 'gaussian_40'"),
+        (["nowhere/at/all"], 2, "neither a finished run nor a bundle"),
+    ],
+)
+def test_a_mistyped_command_is_refused_early(
+    home: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, message: str
+) -> None:
+    make_bundle(home, SyntheticData(train=9, validation=3, test=3))
+    assert evaluate(*words) == code
+    assert message in capsys.readouterr().err
+
+
+def test_no_run_yet_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluate() == 2
+    assert "python training/train_road.py" in capsys.readouterr().err

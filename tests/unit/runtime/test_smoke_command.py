@@ -1,0 +1,73 @@
+"""`edge-road smoke`: a table and exit code 0, or the breach and exit code 6."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tiny_bundle import write_tiny_bundle
+
+from edge_road.cli import main as edge_road
+
+
+def test_a_sound_bundle_passes_and_shows_its_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = write_tiny_bundle(
+        tmp_path / "sound", smoke_limits={"clean": 0.9, "gaussian_40": 0.8, "dark": 0.3}
+    )
+    assert edge_road(["smoke", str(bundle)]) == 0
+    shown = capsys.readouterr().out
+    assert "gaussian_40" in shown
+    assert "100.0%" in shown
+    assert "BREACHED" not in shown
+
+
+def test_the_newest_bundle_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    assert edge_road(["smoke"]) == 3
+    assert "no bundle yet" in capsys.readouterr().err
+    write_tiny_bundle(tmp_path / "bundles" / "only")
+    assert edge_road(["smoke", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["passed"] is True
+    assert answer["bundle"].endswith("only")
+    assert answer["accuracies"]["clean"] == 1.0
+
+
+def test_a_bundle_that_lost_its_accuracy_is_refused_with_exit_code_6(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = write_tiny_bundle(tmp_path / "swapped", smoke_limits={"clean": 0.9}, levels=(210, 125, 40))
+    assert edge_road(["smoke", str(bundle), "--json"]) == 6
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["passed"] is False
+    assert "clean 33.3%" in captured.err
+    assert "clean 90.0% or more" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [({}, "sets no limits"), ({"sandstorm": 0.5}, "this version does not know")],
+)
+def test_a_bundle_without_usable_limits_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limits: dict[str, float], words: str
+) -> None:
+    bundle = write_tiny_bundle(tmp_path / "odd", smoke_limits=limits)
+    assert edge_road(["smoke", str(bundle)]) == 3
+    assert words in capsys.readouterr().err
+
+
+def test_a_precision_that_is_not_there_and_a_changed_file_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = write_tiny_bundle(tmp_path / "b")
+    assert edge_road(["smoke", str(bundle), "--precision", "int8"]) == 3
+    assert "no int8 model" in capsys.readouterr().err
+    with open(bundle / "model.onnx", "ab") as file:
+        file.write(b"x")
+    assert edge_road(["smoke", str(bundle)]) == 3
+    assert "cut or changed" in capsys.readouterr().err
