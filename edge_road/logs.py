@@ -36,7 +36,8 @@ def set_up_logging(stream: TextIO | None = None, level: int = logging.INFO) -> N
 
 class PlainLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"{_time(record)[11:19]} {record.levelname.lower():<8}{_message(self, record)}"
+        # Clears the live line that may stand there.
+        return f"\r\x1b[2K{_time(record)[11:19]} {record.levelname.lower():<8}{_message(self, record)}"
 
 
 class JsonLines(logging.Formatter):

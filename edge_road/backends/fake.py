@@ -11,7 +11,7 @@ from edge_road.frames import Images, Prediction
 
 LEVEL_OF_STATE = {"dry": 60, "wet": 120, "icy": 200}
 """mean brightness of a picture that stands for a state"""
-NAN_COLOR = (250, 2, 250)
+NAN_COLOR = (220, 100, 220)
 """a picture of this colour makes the fake answer with NaN, as a broken model does"""
 SHARPNESS = 0.2
 """logits fall by this much per grey level of distance"""

@@ -32,7 +32,7 @@ class DecisionSettings(StrictModel):
     """time constant of the confidence, so that one doubtful frame does not flap"""
     dwell_s: float = Field(default=30.0, gt=0)
     """how long a road state lasts on average"""
-    evidence_s: float = Field(default=0.2, gt=0)
+    evidence_s: float = Field(default=0.1, gt=0)
     """frames closer than this see the same patch of road: their evidence counts by their distance"""
     floor: float = Field(default=0.02, gt=0, lt=0.3)
     """least probability that one frame may give to a state"""
@@ -41,11 +41,11 @@ class DecisionSettings(StrictModel):
     icy_threshold: float = Field(default=0.5, gt=0.34, lt=1)
     start_s: float = Field(default=0.2, ge=0)
     """how long a candidate must last to be the first state"""
-    warn_s: float = Field(default=0.2, ge=0)
+    warn_s: float = Field(default=0.1, ge=0)
     """to become icy"""
-    change_s: float = Field(default=0.4, ge=0)
+    change_s: float = Field(default=0.2, ge=0)
     """from dry to wet and back"""
-    clear_s: float = Field(default=1.2, ge=0)
+    clear_s: float = Field(default=0.8, ge=0)
     """to be icy no longer"""
     fresh_s: float = Field(default=0.4, gt=0, le=60)
     """a state older than this is unknown; slow cameras get four periods, but at most 0.9 s"""

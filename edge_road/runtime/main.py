@@ -59,6 +59,8 @@ def vehicle_for(options: argparse.Namespace) -> Vehicle:
         overrides.append(f"bundle={json.dumps(str(options.bundle))}")
     if options.messages is not None:
         overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
+    if options.truth is not None:
+        overrides.append(f"source.truth={json.dumps(options.truth)}")
     vehicle = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
     if vehicle.backend == "fake" or vehicle.bundle is not None:
         return vehicle
@@ -103,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--bundle", type=Path, metavar="DIR", help="the model's bundle (default: the newest)")
     add("--source", metavar="KIND|PATH", help="synthetic, a video file, or a folder of pictures")
     add("--messages", metavar="FILE", help="write messages to this file; - is the standard output")
+    add("--truth", metavar="FILE", help="write what a synthetic drive really was, to score the messages")
     add("--duration", type=float, metavar="S", help="end after this many seconds")
     add("--check", action="store_true", help="only check vehicle file, bundle, source and outputs")
     add(

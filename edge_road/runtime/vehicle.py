@@ -24,14 +24,22 @@ class DriveSegment(StrictModel):
     seconds: float = Field(gt=0, le=86_400)
 
 
+_MINUTE = (
+    DriveSegment(state="dry", seconds=20),
+    DriveSegment(state="wet", seconds=14),
+    DriveSegment(state="icy", seconds=14),
+    DriveSegment(state="dry", seconds=12),
+)
+
+
 class SyntheticSource(StrictModel):
     """A rendered drive whose state changes at known times."""
 
     kind: Literal["synthetic"] = "synthetic"
     seed: int = Field(default=7, ge=0)
-    seconds: float = Field(default=60.0, gt=0, le=86_400)
-    """length of the drive, when no segments are given"""
-    segments: tuple[DriveSegment, ...] = ()
+    segments: tuple[DriveSegment, ...] = Field(default=_MINUTE, min_length=1)
+    random_s: float | None = Field(default=None, gt=0, le=86_400)
+    """instead of the segments, states at random for this long"""
     fps: Fps = 10.0
     height: int = Field(default=192, ge=32, le=1080)
     width: int = Field(default=256, ge=32, le=1920)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from edge_road.clock import Clock
@@ -11,7 +11,6 @@ from edge_road.errors import CameraError
 from edge_road.files import write_atomically
 from edge_road.frames import Frame, Image
 from edge_road.runtime.sources.base import EndOfStream, Pacer, stamped
-from edge_road.runtime.vehicle import DriveSegment
 
 
 class DriveSource:
@@ -52,11 +51,12 @@ class DriveSource:
         raise NotImplementedError
 
 
-def write_truth(path: Path | None, origin_ns: int, segments: Sequence[DriveSegment]) -> None:
+def write_truth(path: Path | None, origin_ns: int, segments: Iterable[tuple[str, float]]) -> None:
     """What the messages of this drive are to be scored against."""
     if path is None:
         return
-    truth = {"start_mono_ns": origin_ns, "segments": [segment.model_dump() for segment in segments]}
+    known = [{"state": state, "seconds": seconds} for state, seconds in segments]
+    truth = {"start_mono_ns": origin_ns, "segments": known}
     try:
         write_atomically(path, json.dumps(truth, indent=2).encode() + b"\n")
     except OSError as error:

@@ -11,7 +11,7 @@ from edge_road.frames import Image
 from edge_road.runtime.sources.drive import DriveSource, write_truth
 from edge_road.runtime.vehicle import PatternFault, PatternSource
 
-NOISE = 12
+GRAIN = 12
 
 
 class PatternCamera(DriveSource):
@@ -23,7 +23,8 @@ class PatternCamera(DriveSource):
 
     def open(self) -> None:
         super().open()
-        write_truth(self._settings.truth, self.origin_ns, self._settings.segments)
+        segments = [(segment.state, segment.seconds) for segment in self._settings.segments]
+        write_truth(self._settings.truth, self.origin_ns, segments)
 
     def picture(self, number: int) -> Image | None:
         elapsed_s = (self._clock.mono_ns() - self.origin_ns) / 1e9
@@ -32,11 +33,13 @@ class PatternCamera(DriveSource):
             return self._plain(number)
         return self._faulty(fault, number)
 
-    def _plain(self, number: int, size: tuple[int, int] | None = None) -> Image:
-        height, width = size or (self._settings.height, self._settings.width)
-        noise = np.random.default_rng(number).integers(-NOISE, NOISE + 1, (height, width, 1))
-        level = LEVEL_OF_STATE[self._state_at(number / self._fps)]
-        return np.repeat((noise + level).astype(np.uint8), 3, axis=2)
+    def _plain(self, number: int, shrink: int = 1) -> Image:
+        return self._grainy(number, (LEVEL_OF_STATE[self._state_at(number / self._fps)],) * 3, shrink)
+
+    def _grainy(self, number: int, color: tuple[int, int, int], shrink: int = 1) -> Image:
+        size = (self._settings.height // shrink, self._settings.width // shrink, 1)
+        grain = np.random.default_rng(number).integers(-GRAIN, GRAIN + 1, size)
+        return np.asarray(grain + color, np.uint8)
 
     def _state_at(self, seconds: float) -> str:
         for segment in self._settings.segments:
@@ -57,7 +60,7 @@ class PatternCamera(DriveSource):
         if fault.kind == "freeze":
             return self._plain(round(fault.at * self._fps))
         if fault.kind == "resize":
-            return self._plain(number, (self._settings.height // 2, self._settings.width // 2))
+            return self._plain(number, shrink=2)
         if fault.kind == "nan":
-            return np.asarray(self._plain(number) % 2 + NAN_COLOR, np.uint8)
+            return self._grainy(number, NAN_COLOR)
         return np.full(shape, 0 if fault.kind == "black" else 255, np.uint8)

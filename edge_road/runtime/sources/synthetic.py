@@ -5,7 +5,7 @@ from __future__ import annotations
 from edge_road.clock import Clock
 from edge_road.frames import Image
 from edge_road.runtime.sources.drive import DriveSource, write_truth
-from edge_road.runtime.vehicle import DriveSegment, SyntheticSource
+from edge_road.runtime.vehicle import SyntheticSource
 from edge_road.synthetic.drives import Drive, Segment, random_drive
 
 
@@ -18,16 +18,15 @@ class SyntheticDrive(DriveSource):
 
     def open(self) -> None:
         super().open()
-        segments = [DriveSegment(state=s.state, seconds=s.seconds) for s in self._drive.segments]
-        write_truth(self._truth, self.origin_ns, segments)
+        write_truth(self._truth, self.origin_ns, [(s.state, s.seconds) for s in self._drive.segments])
 
     def picture(self, number: int) -> Image | None:
         return self._drive.frame(number)
 
 
 def _drive_for(settings: SyntheticSource) -> Drive:
-    look = {"fps": settings.fps, "height": settings.height, "width": settings.width}
-    if not settings.segments:
-        return random_drive(settings.seed, settings.seconds, **look)
+    fps, height, width = settings.fps, settings.height, settings.width
+    if settings.random_s is not None:
+        return random_drive(settings.seed, settings.random_s, fps, height, width)
     segments = tuple(Segment(segment.state, segment.seconds) for segment in settings.segments)
-    return Drive(settings.seed, segments, **look)
+    return Drive(settings.seed, segments, fps, height, width)

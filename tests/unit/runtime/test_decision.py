@@ -1,0 +1,268 @@
+"""The decision filter, told as short drives; the clock is a number."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from edge_road.runtime.decision import (
+    Decision,
+    DecisionSettings,
+    Past,
+    Rules,
+    decide,
+    fuse,
+    interrupt,
+    resume,
+    rules_for,
+)
+from edge_road.runtime.evidence import Evidence, RegionEvidence
+
+NAN = float("nan")
+SURE = {
+    "dry": (0.96, 0.03, 0.01),
+    "wet": (0.02, 0.96, 0.02),
+    "icy": (0.01, 0.03, 0.96),
+    "unsure": (0.4, 0.35, 0.25),
+}
+RULES = rules_for(DecisionSettings(), confidence_threshold=0.6, period_s=0.1)
+SECOND = 10**9
+
+
+def frame(at_s: float, probabilities: tuple[float, ...], *problems: str) -> Evidence:
+    regions = (RegionEvidence(name="road", probabilities=probabilities),)  # type: ignore[arg-type]
+    return Evidence(number=0, captured_mono_ns=round(at_s * SECOND), regions=regions, problems=problems)
+
+
+class Drive:
+    """Feeds frames at 10 a second and remembers what was decided when."""
+
+    def __init__(self, rules: Rules = RULES) -> None:
+        self.rules, self.past, self.now_s = rules, Past(), 100.0
+        self.decisions: list[tuple[float, Decision]] = []
+
+    def see(self, what: str | tuple[float, ...], seconds: float, *problems: str) -> Decision:
+        probabilities = SURE[what] if isinstance(what, str) else what
+        for _ in range(round(seconds * 10)):
+            self.now_s += 0.1
+            self._decide(frame(self.now_s, probabilities, *problems))
+        return self.decisions[-1][1]
+
+    def wait(self, seconds: float) -> Decision:
+        self.now_s += seconds
+        return self._decide(None)
+
+    def _decide(self, evidence: Evidence | None) -> Decision:
+        self.past, decision = decide(self.past, evidence, round(self.now_s * SECOND), self.rules)
+        self.decisions.append((self.now_s, decision))
+        return decision
+
+    def states_since(self, start_s: float) -> list[str]:
+        return [decision.state for at_s, decision in self.decisions if at_s > start_s]
+
+
+def first_time(drive: Drive, state: str, after_s: float) -> float:
+    return next(at for at, decision in drive.decisions if at > after_s and decision.state == state) - after_s
+
+
+def test_before_the_first_frame_the_state_is_unknown() -> None:
+    assert Drive().wait(0.0) == Decision("unknown", ("no_frames",), None, None)
+
+
+def test_a_steady_road_is_named_within_half_a_second() -> None:
+    drive = Drive()
+    assert drive.see("dry", 0.1) == Decision("unknown", ("settling",), drive.past.belief, 100_100_000_000)
+    assert drive.see("dry", 0.4).state == "dry"
+
+
+def test_ice_is_announced_within_a_second_and_cleared_no_sooner_than_configured() -> None:
+    drive = Drive()
+    drive.see("dry", 5.0)
+    began_s = drive.now_s
+    drive.see("icy", 5.0)
+    assert first_time(drive, "icy", began_s) <= 1.0
+    cleared_s = drive.now_s
+    drive.see("dry", 5.0)
+    assert 0.8 <= first_time(drive, "dry", cleared_s) <= 1.5
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("dry", "wet"), ("wet", "dry"), ("icy", "wet"), ("wet", "icy")]
+)
+@pytest.mark.parametrize("fps", [5, 10, 30])
+def test_every_change_is_made_once_and_within_two_seconds(before: str, after: str, fps: int) -> None:
+    past, states = Past(), []
+    for number in range(10 * fps):
+        at_s = number / fps
+        evidence = frame(at_s, SURE[before if at_s < 5 else after])
+        past, decision = decide(past, evidence, round(at_s * SECOND), RULES)
+        states.append(decision.state)
+    changes = [(n / fps, new) for n, (old, new) in enumerate(pairwise(states), 1) if old != new]
+    assert [state for _, state in changes] == [before, after]
+    assert 5.0 < changes[1][0] <= 7.0
+
+
+def test_a_pending_change_is_said_to_be_doubted() -> None:
+    drive = Drive()
+    drive.see("icy", 3.0)
+    assert drive.see("dry", 0.6) == Decision("icy", ("changing",), drive.past.belief, drive.past.valid_ns)
+
+
+def test_one_wrong_frame_changes_nothing() -> None:
+    drive = Drive()
+    drive.see("dry", 3.0)
+    began_s = drive.now_s
+    drive.see("icy", 0.1)
+    drive.see("dry", 1.0)
+    assert set(drive.states_since(began_s)) == {"dry"}
+
+
+def test_a_candidate_that_is_not_confirmed_is_forgotten() -> None:
+    drive = Drive()
+    drive.see("icy", 3.0)
+    for _ in range(4):
+        drive.see("dry", 0.8)  # shorter than clear_s each time
+        drive.see("icy", 0.8)
+    assert set(drive.states_since(102.9)) == {"icy"}
+
+
+def test_a_frame_with_a_problem_is_unknown_at_once_and_the_next_good_one_is_a_state_again() -> None:
+    drive = Drive()
+    drive.see("wet", 2.0)
+    assert drive.see("wet", 0.1, "exposure").reasons == ("exposure",)
+    assert drive.see("wet", 0.1).state == "wet"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        (NAN, NAN, NAN),
+        (NAN, 0.5, 0.5),
+        (float("inf"), 0.0, 0.0),
+        (-0.1, 0.6, 0.5),
+        (0.5, 0.5, 0.5),
+        (0.0, 0.0, 0.0),
+        (1.2, 0.0, -0.2),
+    ],
+)
+def test_an_output_that_is_no_distribution_never_becomes_a_state(output: tuple[float, ...]) -> None:
+    drive = Drive()
+    drive.see("dry", 2.0)
+    assert drive.see(output, 0.1).reasons == ("model_output",)
+    assert drive.see(output, 2.0) == Decision("unknown", ("model_output",), None, None)
+
+
+def test_evidence_without_a_region_is_a_broken_output() -> None:
+    drive = Drive()
+    drive.see("dry", 1.0)
+    now_ns = round((drive.now_s + 0.1) * SECOND)
+    evidence = Evidence(number=1, captured_mono_ns=now_ns)
+    assert decide(drive.past, evidence, now_ns, RULES)[1].reasons == ("model_output",)
+
+
+def test_lasting_low_confidence_is_unknown_and_confidence_comes_back() -> None:
+    drive = Drive()
+    drive.see("dry", 2.0)
+    assert drive.see("unsure", 0.1).state == "dry"
+    assert drive.see("unsure", 2.0).reasons == ("low_confidence",)
+    assert drive.see("dry", 1.0).state == "dry"
+
+
+def test_a_confidence_of_exactly_the_threshold_is_enough() -> None:
+    rules = Rules(DecisionSettings(smoothing_s=0, start_s=0, threshold=0.5), 0.75, 10**9)
+    past, decision = decide(Past(), frame(1, (0.75, 0.25, 0.0)), SECOND, rules)
+    assert decision.state == "dry"
+    assert decide(past, frame(1.1, (0.74, 0.26, 0.0)), round(1.1 * SECOND), rules)[1].reasons == (
+        "low_confidence",
+    )
+
+
+def test_a_state_that_has_grown_old_is_withdrawn() -> None:
+    drive = Drive()
+    drive.see("wet", 2.0)
+    assert drive.wait(0.4).state == "wet"
+    assert drive.wait(0.01) == Decision("unknown", ("no_frames",), None, None)
+
+
+def test_slow_cameras_get_four_periods_but_never_more_than_a_second() -> None:
+    settings = DecisionSettings()
+    assert rules_for(settings, 0.6, period_s=1 / 30).fresh_ns == 400_000_000
+    assert rules_for(settings, 0.6, period_s=0.2).fresh_ns == 800_000_000
+    assert rules_for(settings, 0.6, period_s=1.0).fresh_ns == 900_000_000
+    assert rules_for(DecisionSettings(fresh_s=3), 0.6, period_s=1.0).fresh_ns == 3 * SECOND
+
+
+def test_the_vehicle_file_may_ask_for_another_confidence_than_the_bundle() -> None:
+    assert rules_for(DecisionSettings(), 0.7, 0.1).confidence == 0.7
+    assert rules_for(DecisionSettings(confidence=0.9), 0.7, 0.1).confidence == 0.9
+
+
+def test_after_a_short_gap_the_state_stands_and_after_a_long_one_it_must_be_earned_again() -> None:
+    drive = Drive()
+    drive.see("dry", 2.0)
+    drive.wait(0.8)
+    assert drive.see("dry", 0.1).state == "dry"
+    drive.wait(1.0)
+    assert drive.see("icy", 0.1).reasons == ("settling",)
+    assert drive.see("icy", 0.3).state == "icy"
+
+
+@pytest.mark.parametrize("shift_s", [0.0, -0.1, -50.0, +0.05])
+def test_repeated_backward_and_future_frames_never_extend_freshness(shift_s: float) -> None:
+    drive = Drive()
+    drive.see("dry", 2.0)
+    newest_s = drive.now_s
+    now_ns = round((newest_s + 0.02) * SECOND)
+    past, _ = decide(drive.past, frame(newest_s + shift_s, SURE["dry"]), now_ns, RULES)
+    assert past == drive.past
+
+
+def test_evidence_that_arrives_late_counts_for_nothing() -> None:
+    past, decision = decide(Past(), frame(10.0, SURE["dry"]), round(10.41 * SECOND), RULES)
+    assert past == Past()
+    assert decision.reasons == ("no_frames",)
+
+
+def test_the_newest_trouble_is_named_until_it_too_is_old() -> None:
+    drive = Drive()
+    drive.see("dry", 1.0)
+    assert drive.see("dry", 1.0, "frozen").reasons == ("frozen",)
+    assert drive.wait(0.3).reasons == ("frozen",)
+    assert drive.wait(0.2).reasons == ("no_frames",)
+
+
+def test_an_outage_is_named_at_once_and_ends_with_the_next_frame() -> None:
+    drive = Drive()
+    drive.see("dry", 1.0)
+    drive.past = interrupt(drive.past, "worker_died")
+    assert drive.wait(0.0).reasons == ("worker_died",)
+    assert drive.see("dry", 0.1).state == "dry"
+    drive.past = resume(interrupt(drive.past, "worker_died"))
+    assert drive.wait(0.0).state == "dry"
+
+
+def test_regions_are_averaged_and_nan_in_one_is_nan_in_all() -> None:
+    def regions(*rows: tuple[float, float, float]) -> tuple[RegionEvidence, ...]:
+        return tuple(RegionEvidence(name=str(n), probabilities=row) for n, row in enumerate(rows))
+
+    assert fuse(regions((0.2, 0.8, 0.0), (0.6, 0.0, 0.4))) == pytest.approx((0.4, 0.4, 0.2))
+    assert all(p != p for p in fuse(regions((0.2, 0.8, 0.0), (NAN, NAN, NAN))))
+
+
+def test_the_filter_equals_a_forward_algorithm_written_with_matrices() -> None:
+    np = pytest.importorskip("numpy")
+    settings, gap_s = DecisionSettings(), 0.1
+    leave = 1 - np.exp(-gap_s / settings.dwell_s)
+    transition = np.full((3, 3), leave / 2)
+    np.fill_diagonal(transition, 1 - leave)
+    generator = np.random.default_rng(3)
+    past, belief = Past(), np.full(3, 1 / 3)
+    for number in range(200):
+        observed = generator.dirichlet((1, 1, 1))
+        past, _ = decide(past, frame(number * gap_s, tuple(observed)), round(number * gap_s * SECOND), RULES)
+        power = 1.0 if number == 0 else gap_s / settings.evidence_s
+        moved = belief if number == 0 else transition @ belief
+        belief = moved * np.maximum(observed, settings.floor) ** power
+        belief /= belief.sum()
+        assert past.belief == pytest.approx(tuple(belief), abs=1e-9)

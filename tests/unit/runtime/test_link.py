@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from edge_road.errors import BundleError, EdgeRoadError
+from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, RegionEvidence
+from edge_road.runtime.link import MOST_AT_ONCE, Setup, SupervisorEnd, WorkerEnd, socket_pair
+from edge_road.runtime.vehicle import Vehicle
+
+Ends = tuple[SupervisorEnd, WorkerEnd]
+
+
+@pytest.fixture
+def ends() -> Ends:
+    ours, theirs = socket_pair()
+    return SupervisorEnd(ours), WorkerEnd(theirs)
+
+
+def test_the_worker_gets_its_settings(ends: Ends) -> None:
+    supervisor, worker = ends
+    setup = Setup(vehicle=Vehicle(vehicle="van", rate=12), origin_mono_ns=5)
+    supervisor.send_setup(setup)
+    assert worker.receive_setup() == setup
+
+
+def test_records_arrive_whole_and_in_order(ends: Ends) -> None:
+    supervisor, worker = ends
+    sent = [Evidence(number=n, captured_mono_ns=n) for n in range(3)]
+    for evidence in sent:
+        worker.send(evidence)
+    worker.send(Ended())
+    assert supervisor.receive() == [*sent, Ended()]
+    assert supervisor.receive() == []
+
+
+def test_nan_arrives_as_nan(ends: Ends) -> None:
+    supervisor, worker = ends
+    nan = float("nan")
+    region = RegionEvidence(name="road", probabilities=(nan, float("inf"), 0.5))
+    worker.send(Evidence(number=1, captured_mono_ns=1, regions=(region,)))
+    (received,) = supervisor.receive() or []
+    assert isinstance(received, Evidence)
+    probabilities = received.regions[0].probabilities
+    assert math.isnan(probabilities[0])
+    assert probabilities[1:] == (math.inf, 0.5)
+
+
+def test_an_error_crosses_with_its_text_and_exit_code(ends: Ends) -> None:
+    supervisor, worker = ends
+    error = BundleError("a bundle file is cut", where="model.onnx", fix="export again")
+    worker.send(Failed.because(error))
+    (received,) = supervisor.receive() or []
+    assert isinstance(received, Failed)
+    assert str(received.error()) == str(error)
+    assert received.error().exit_code == 3
+
+
+def test_the_end_of_the_worker_is_seen_after_its_last_words(ends: Ends) -> None:
+    supervisor, worker = ends
+    worker.send(Alive())
+    worker._channel.close()
+    assert supervisor.receive() == [Alive()]
+    assert supervisor.receive() is None
+
+
+def test_a_flood_is_taken_in_parts(ends: Ends) -> None:
+    supervisor, worker = ends
+    for _ in range(MOST_AT_ONCE + 5):
+        worker.send(Alive())
+    assert len(supervisor.receive() or []) == MOST_AT_ONCE
+    assert len(supervisor.receive() or []) == 5
+
+
+def test_a_supervisor_that_does_not_read_costs_records_and_not_the_worker(ends: Ends) -> None:
+    _, worker = ends
+    worker._channel.settimeout(0.0001)
+    for _ in range(500):
+        worker.send(Alive())
+
+
+def test_nonsense_is_refused(ends: Ends) -> None:
+    supervisor, worker = ends
+    worker._channel.send(b'{"kind": "evidence", "number": "many"}')
+    with pytest.raises(EdgeRoadError, match="makes no sense"):
+        supervisor.receive()

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from edge_road.errors import ConfigError
+from edge_road.runtime import outputs
+from edge_road.runtime.outputs import JsonLines
+from edge_road.runtime.vehicle import JsonLinesOutput
+
+
+def lines_to(path: Path) -> JsonLines:
+    return JsonLines(JsonLinesOutput(path=str(path)))
+
+
+def test_lines_are_appended_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "messages.jsonl"
+    for words in (("a", "b"), ("c",)):
+        output = lines_to(path)
+        for word in words:
+            output.publish(word)
+        output.close(timeout_s=5)
+    assert path.read_text() == "a\nb\nc\n"
+
+
+def test_a_file_has_one_writer(tmp_path: Path) -> None:
+    first = lines_to(tmp_path / "m.jsonl")
+    with pytest.raises(ConfigError, match="another process writes"):
+        lines_to(tmp_path / "m.jsonl")
+    first.close(timeout_s=5)
+    lines_to(tmp_path / "m.jsonl").close(timeout_s=5)
+
+
+def test_a_file_that_cannot_be_opened_is_a_config_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        lines_to(tmp_path)
+
+
+def test_a_full_disk_loses_lines_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    full, real_write = True, os.write
+
+    def write(descriptor: int, content: bytes) -> int:
+        """A disk that takes three more bytes, then none, until there is room again."""
+        if full and len(content) > 3:
+            return real_write(descriptor, content[:3])
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real_write(descriptor, content)
+
+    output = lines_to(tmp_path / "m.jsonl")
+    monkeypatch.setattr(outputs.os, "write", write)
+    output.publish("abcdefgh")
+    _wait_until(lambda: output.lost == 1)
+    full = False
+    output.publish("whole")
+    output.publish("again")
+    output.close(timeout_s=5)
+    assert (tmp_path / "m.jsonl").read_text().splitlines()[-2:] == ["whole", "again"]
+    assert not output.gone
+    assert ["being lost" in r.message or "written again" in r.message for r in caplog.records] == [True, True]
+
+
+def test_dev_full_never_blocks_and_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    output = lines_to(Path("/dev/full"))
+    for _ in range(50):
+        output.publish("x")
+    output.close(timeout_s=5)
+    assert output.lost == 50
+    assert len(caplog.records) == 1
+
+
+def test_a_reader_that_is_gone_is_noticed() -> None:
+    reader, writer = os.pipe()
+    output = lines_to(Path(f"/dev/fd/{writer}"))
+    os.close(writer)
+    os.close(reader)
+    output.publish("x")
+    _wait_until(lambda: output.gone)
+    output.close(timeout_s=5)
+
+
+def test_a_reader_that_stands_still_costs_the_oldest_lines_and_no_time() -> None:
+    reader, writer = os.pipe()
+    output = lines_to(Path(f"/dev/fd/{writer}"))
+    os.close(writer)
+    line = "x" * 1000
+    for _ in range(3 * outputs.MOST_WAITING):
+        output.publish(line)  # returns at once: the pipe holds 64 kB only
+    assert output.lost >= outputs.MOST_WAITING
+    output.close(timeout_s=0.1)
+    os.close(reader)
+
+
+def _wait_until(condition) -> None:  # type: ignore[no-untyped-def]
+    for _ in range(500):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it never happened")
