@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from edge_road.frames import Floats
+from edge_road.synthetic.colours import Field, clamped
 
 Points = npt.NDArray[np.float64]
 
@@ -37,13 +37,13 @@ class Ground:
     """What the rows of a picture from `top` on see of the ground (all arrays rows x width)."""
 
     top: int
-    across_m: Floats
-    ahead_m: Floats
-    pixel_across_m: Floats
-    pixel_ahead_m: Floats
-    coverage: Floats
+    across_m: Field
+    ahead_m: Field
+    pixel_across_m: Field
+    pixel_ahead_m: Field
+    coverage: Field
     """0 above the horizon, 1 below, a soft edge between"""
-    steepness: Floats
+    steepness: Field
     """cosine between the line of sight and the vertical: near 0 at the horizon"""
 
 
@@ -77,22 +77,22 @@ class View:
 
     def ground(self) -> Ground:
         camera, top = self.camera, self.highest_ground_row
-        x = np.arange(self.width, dtype=np.float32)[None, :] + np.float32(0.5 - self.width / 2)
-        y = np.arange(top, self.height, dtype=np.float32)[:, None] + np.float32(0.5)
-        below_px = y - np.float32(self.horizon_px) - np.float32(camera.roll) * x
-        focal = np.float32(self.focal_px)
-        least_px = np.float32(camera.height_m * self.focal_px / FARTHEST_M)
-        ahead = np.float32(camera.height_m) * focal / np.maximum(below_px, least_px)
-        sideways = ahead * (x / focal - np.float32(camera.yaw))
-        across = sideways + np.float32(camera.across_m) - np.float32(self.bend_per_m / 2) * ahead * ahead
+        x = np.arange(self.width, dtype=np.float32)[None, :] + (0.5 - self.width / 2)
+        y = np.arange(top, self.height, dtype=np.float32)[:, None] + 0.5
+        below_px = y - self.horizon_px - camera.roll * x
+        focal = self.focal_px
+        least_px = camera.height_m * self.focal_px / FARTHEST_M
+        ahead = camera.height_m * focal / np.maximum(below_px, least_px)
+        sideways = ahead * (x / focal - camera.yaw)
+        across = sideways + camera.across_m - (self.bend_per_m / 2) * ahead * ahead
         return Ground(
             top=top,
             across_m=across,
             ahead_m=ahead,
             pixel_across_m=ahead / focal,
-            pixel_ahead_m=ahead * ahead / (focal * np.float32(camera.height_m)),
-            coverage=np.clip(below_px + np.float32(0.5), 0, 1),
-            steepness=np.float32(camera.height_m) / np.hypot(ahead, np.float32(camera.height_m)),
+            pixel_ahead_m=ahead * ahead / (focal * camera.height_m),
+            coverage=clamped(below_px + 0.5),
+            steepness=camera.height_m / np.hypot(ahead, camera.height_m),
         )
 
     def pixels(self, points_N3: npt.ArrayLike) -> Points:
@@ -109,11 +109,11 @@ class View:
         return self.focal_px / ahead_m
 
 
-def strip(across_m: Floats, left_m: float, right_m: float, pixel_m: Floats) -> Floats:
+def strip(across_m: Field, left_m: float, right_m: float, pixel_m: Field) -> Field:
     """Share of each pixel inside a lengthwise strip: 1 inside, soft at the edges, thin when far."""
-    inside = np.minimum(across_m - np.float32(left_m), np.float32(right_m) - across_m) / pixel_m
-    widest = np.minimum(np.float32(right_m - left_m) / pixel_m, 1)
-    return np.clip(inside + np.float32(0.5), 0, widest)
+    inside = np.minimum(across_m - left_m, right_m - across_m) / pixel_m
+    widest = np.minimum((right_m - left_m) / pixel_m, 1)
+    return clamped(inside + 0.5, 0, widest)
 
 
 def random_camera(rng: np.random.Generator, lane_m: float) -> Camera:

@@ -9,12 +9,12 @@ import numpy as np
 
 from edge_road.conditions import STATES
 from edge_road.errors import DataError, suggestion
-from edge_road.frames import Floats
 from edge_road.synthetic import tiles
 from edge_road.synthetic.camera import Ground
+from edge_road.synthetic.colours import Field, clamped, planar
 from edge_road.synthetic.pavement import textured
 
-Amount = Union[float, Floats]  # one for the whole ground, or one a pixel while it changes
+Amount = Union[float, Field]  # one for the whole ground, or one a pixel while it changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Cover:
     verge_snow: Amount = 0.0
 
 
-def blended(before: Cover, after: Cover, share: Floats) -> Cover:
+def blended(before: Cover, after: Cover, share: Field) -> Cover:
     """`before` where `share` is 0, `after` where it is 1."""
     names = [field.name for field in fields(Cover)]
     pairs = {name: (getattr(before, name), getattr(after, name)) for name in names}
@@ -46,13 +46,13 @@ def random_cover(state: str, rng: np.random.Generator) -> Cover:
             "no such road state", got=repr(state), expected=", ".join(STATES), fix=suggestion(state, STATES)
         )
     # A white roadside says nothing of the road itself, so every state meets it.
-    snowy_verge = rng.uniform(0.5, 1.0) if rng.random() < (0.8 if state == "icy" else 0.35) else 0.0
+    snowy_verge = rng.uniform(0.5, 1.0) if rng.random() < (0.8 if state == "icy" else 0.3) else 0.0
     if state == "dry":
         return Cover(verge_snow=snowy_verge)
     if state == "wet":
         return Cover(
-            water=rng.uniform(0.75, 1.0),
-            puddles=rng.uniform(0.15, 0.6),
+            water=rng.uniform(0.85, 1.0),
+            puddles=rng.uniform(0.3, 0.7),
             spray=rng.uniform(0.2, 1.0) if rng.random() < 0.4 else 0.0,
             verge_snow=snowy_verge,
         )
@@ -114,93 +114,88 @@ class Site:
     ground: Ground
     travel_m: float
     place: float
-    tracks: Floats
-    road: Floats
+    tracks: Field
+    road: Field
     """1 on the road, 0 on the verge"""
-    edge: Floats
+    edge: Field
     """0 in the road's middle, 1 at its edge and beyond"""
 
-    def texture(self, tile: tiles.Tile, period_m: float, stretch: float, shift: float = 0.0) -> Floats:
+    def texture(self, tile: tiles.Tile, period_m: float, stretch: float, shift: float = 0.0) -> Field:
         return textured(tile, self.ground, self.travel_m, period_m, stretch, self.place + shift)
 
 
-def soaked(colour_CHW: Floats, cover: Cover, site: Site) -> Floats:
+def soaked(colour_CHW: Field, cover: Cover, site: Site) -> Field:
     """Water fills the pores, so that less light comes back (it darkens, and hides the grain)."""
-    wet = np.asarray(cover.water, dtype=np.float32) * site.road
-    return colour_CHW * (1 - np.float32(0.5) * wet)
+    wet = cover.water * site.road
+    return colour_CHW * (1 - 0.6 * wet)
 
 
-def snow_mask(cover: Cover, site: Site) -> Floats:
+def snow_mask(cover: Cover, site: Site) -> Field:
     """How much of each pixel snow hides."""
     drifts = site.texture(tiles.noise(21, 1 / 3, 1 / 40), 14.0, 2.2)
-    level = 2 * np.asarray(cover.snow, dtype=np.float32) - 1
-    level = level - np.float32(0.9) * np.asarray(cover.ruts, dtype=np.float32) * (
-        2 * site.tracks - np.float32(0.6)
-    )
-    level = level + np.float32(0.25) * (site.edge - np.float32(0.4)) + np.float32(0.3) * drifts
-    on_road = _soft_step(level * np.float32(2.5) + np.float32(0.5)) * _present(cover.snow)
-    beside = _soft_step(
-        (np.asarray(cover.verge_snow, dtype=np.float32) - np.float32(0.35) + np.float32(0.25) * drifts) * 3
-    )
+    level = 2 * cover.snow - 1
+    level = level - 0.9 * cover.ruts * (2 * site.tracks - 0.6)
+    level = level + 0.25 * (site.edge - 0.4) + 0.3 * drifts
+    on_road = _soft_step(level * 2.5 + 0.5) * _present(cover.snow)
+    beside = _soft_step((cover.verge_snow - 0.35 + 0.25 * drifts) * 3)
     beside = beside * _present(cover.verge_snow)
     return beside + (on_road - beside) * site.road
 
 
-def snowed(colour_CHW: Floats, cover: Cover, site: Site, mask: Floats) -> Floats:
+def snowed(colour_CHW: Field, cover: Cover, site: Site, mask: Field) -> Field:
     lumps = site.texture(tiles.noise(22, 1 / 8, 1 / 60), 9.0, 1.0)
     combed = site.texture(tiles.noise(23, 1 / 8, 1 / 30), 8.0, 10.0)
-    packed = np.asarray(cover.packed, dtype=np.float32) * site.road
-    relief = np.float32(0.07) * lumps + np.float32(0.05) * (np.float32(0.4) + packed) * combed * site.road
-    tyres = np.float32(0.12) * np.asarray(cover.ruts, dtype=np.float32) * site.tracks * site.road
-    white = np.float32(0.97) - np.float32(0.25) * packed + relief - tyres
-    tint = np.array((0.97, 0.99, 1.03), dtype=np.float32)[:, None, None]
+    packed = cover.packed * site.road
+    relief = 0.07 * lumps + 0.05 * (0.4 + packed) * combed * site.road
+    tyres = 0.12 * cover.ruts * site.tracks * site.road
+    white = 0.97 - 0.25 * packed + relief - tyres
+    tint = planar((0.97, 0.99, 1.03))
     return colour_CHW + mask * (tint * white - colour_CHW)
 
 
-def puddle_mask(cover: Cover, site: Site) -> Floats:
+def puddle_mask(cover: Cover, site: Site) -> Field:
     hollows = site.texture(tiles.noise(31, 1 / 3, 1 / 16), 16.0, 2.0)
-    level = hollows + np.float32(0.8) * site.tracks + np.float32(0.3) * site.edge
-    level = level - np.float32(2.0) + np.float32(2.4) * np.asarray(cover.puddles, dtype=np.float32)
+    level = hollows + 0.8 * site.tracks + 0.3 * site.edge
+    level = level - 2.0 + 2.4 * cover.puddles
     return _soft_step(level * 3) * site.road * _present(cover.puddles)
 
 
 def mirrored(
-    lit_CHW: Floats,
+    lit_CHW: Field,
     cover: Cover,
     site: Site,
-    puddles: Floats,
-    bare: Floats,
-    sharp_CHW: Floats,
-    smooth_CHW: Floats,
-) -> Floats:
+    puddles: Field,
+    bare: Field,
+    sharp_CHW: Field,
+    smooth_CHW: Field,
+) -> Field:
     """Puddles show the world sharply, a film of water as streaks; both more at grazing angles."""
     grazing = (1 - site.ground.steepness) ** 3
     streaks = site.texture(tiles.noise(32, 1 / 10, 1 / 50), 5.0, 8.0)
-    film = np.asarray(cover.water, dtype=np.float32) * site.road * bare * (1 - puddles)
-    film = film * np.clip(
-        np.float32(0.08) + np.float32(0.75) * grazing * (1 + np.float32(0.25) * streaks), 0, 1
-    )
-    pool = puddles * bare * (np.float32(0.3) + np.float32(0.6) * grazing)
+    film = cover.water * site.road * bare * (1 - puddles)
+    film = film * clamped(0.1 + 0.8 * grazing * (1 + 0.25 * streaks))
+    pool = puddles * bare * (0.3 + 0.6 * grazing)
     return lit_CHW * (1 - film - pool) + film * smooth_CHW + pool * sharp_CHW
 
 
-def glazed(lit_CHW: Floats, cover: Cover, site: Site, smooth_CHW: Floats) -> Floats:
+def glazed(lit_CHW: Field, cover: Cover, site: Site, smooth_CHW: Field) -> Field:
     """Ice is milky: it hides the ground evenly, and shines pale without a picture in it."""
     sheets = site.texture(tiles.noise(41, 1 / 3, 1 / 24), 18.0, 1.8)
-    amount = np.asarray(cover.glaze, dtype=np.float32) * site.road
-    mask = amount * _soft_step(sheets + np.float32(0.9))
+    amount = cover.glaze * site.road
+    mask = amount * _soft_step(sheets + 0.9)
     grazing = (1 - site.ground.steepness) ** 2
-    pale = np.float32(0.55) * smooth_CHW.mean(axis=(1, 2), keepdims=True) + np.float32(0.45) * smooth_CHW
-    pale = pale * np.array((0.98, 1.02, 1.08), dtype=np.float32)[:, None, None]
-    strength = mask * (np.float32(0.35) + np.float32(0.45) * grazing)
+    even_CHW: Field = smooth_CHW.mean(axis=(1, 2), keepdims=True)
+    pale = 0.55 * even_CHW + 0.45 * smooth_CHW
+    pale = pale * planar((0.98, 1.02, 1.08))
+    strength = mask * (0.35 + 0.45 * grazing)
     return lit_CHW + strength * (pale - lit_CHW)
 
 
-def _soft_step(x: Floats) -> Floats:
-    x = np.clip(x, 0, 1)
+def _soft_step(x: Field) -> Field:
+    x = clamped(x)
     return x * x * (3 - 2 * x)
 
 
-def _present(amount: Amount) -> Floats:
+def _present(amount: Amount) -> Field:
     """Fades the last traces away, so that amount 0 means none at all."""
-    return np.clip(np.asarray(amount, dtype=np.float32) * 8, 0, 1)
+    return clamped(np.multiply(amount, 8))

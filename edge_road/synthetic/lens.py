@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 import cv2
 import numpy as np
 
-from edge_road.frames import Floats, Image
-from edge_road.synthetic.pavement import Colour
+from edge_road.frames import Image
+from edge_road.synthetic.colours import Colour, Field, clamped, packed
 
 _NOISE_SIZE = 1024
 _PIVOT = 0.45  # the brightness that contrast leaves alone
@@ -30,42 +30,41 @@ class Lens:
     """standard deviation, of 255"""
 
 
-def photograph(lens: Lens, picture: Floats, rng: np.random.Generator) -> Image:
+def photograph(lens: Lens, picture: Field, rng: np.random.Generator) -> Image:
     """Light (rows x width x 3, 1 is white) to uint8; only the sensor noise is drawn from `rng`."""
     height, width = picture.shape[:2]
     if lens.blur * width > 0.3:
-        picture = cv2.GaussianBlur(picture, (0, 0), lens.blur * width)
+        picture = np.asarray(cv2.GaussianBlur(picture, (0, 0), lens.blur * width), dtype=np.float32)
     mean = max(sum(cv2.mean(picture)[:3]) / 3, 0.02)
     gain = (lens.exposure / mean) ** lens.adaptation
     # 1 - exp(-light) bends over like film, which keeps structure in bright snow and sky.
-    density = picture * (np.array(lens.balance, np.float32) * np.float32(-gain))
+    density = picture * (packed(lens.balance) * -gain)
     density *= _vignette(height, width, lens.vignette)
     np.exp(density, out=density)
-    density *= np.float32(-255 * lens.contrast)
-    density += np.float32(255 * (lens.contrast + _PIVOT * (1 - lens.contrast)))
-    density += _grain(height, width, rng) * np.float32(lens.noise)
-    np.clip(density, 0, 255, out=density)
-    return density.astype(np.uint8)
+    density *= -255 * lens.contrast
+    density += 255 * (lens.contrast + _PIVOT * (1 - lens.contrast))
+    density += _grain(height, width, rng) * lens.noise
+    return clamped(density, 0, 255).astype(np.uint8)
 
 
 @lru_cache(maxsize=4)
-def _corner_distance(height: int, width: int) -> Floats:
+def _corner_distance(height: int, width: int) -> Field:
     """Squared distance from the middle; 1 in the corners."""
     y = np.linspace(-1, 1, height, dtype=np.float32)[:, None, None]
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, :, None]
     return np.repeat((x * x + y * y) / 2, 3, axis=2)
 
 
-def _vignette(height: int, width: int, strength: float) -> Floats:
-    return 1 - np.float32(strength) * _corner_distance(height, width)
+def _vignette(height: int, width: int, strength: float) -> Field:
+    return 1 - strength * _corner_distance(height, width)
 
 
 @cache
-def _noise_tile() -> Floats:
+def _noise_tile() -> Field:
     return np.random.default_rng(61).standard_normal((_NOISE_SIZE, _NOISE_SIZE, 3), dtype=np.float32)
 
 
-def _grain(height: int, width: int, rng: np.random.Generator) -> Floats:
+def _grain(height: int, width: int, rng: np.random.Generator) -> Field:
     """A random window of stored noise: drawing fresh values would cost more than the picture."""
     top, left = (int(start) for start in rng.integers(0, _NOISE_SIZE, 2))
     if top + height <= _NOISE_SIZE and left + width <= _NOISE_SIZE:
@@ -76,13 +75,13 @@ def _grain(height: int, width: int, rng: np.random.Generator) -> Floats:
 
 
 def random_lens(rng: np.random.Generator) -> Lens:
-    warm, green = rng.normal(0, 0.05), rng.normal(0, 0.02)
+    warm, green = rng.normal(0, 0.04), rng.normal(0, 0.015)
     return Lens(
-        exposure=rng.uniform(0.45, 0.85),
-        adaptation=rng.uniform(0.4, 0.95),
+        exposure=rng.uniform(0.55, 1.0),
+        adaptation=rng.uniform(0.3, 0.8),
         balance=(1 + warm, 1 + green, 1 - warm),
         contrast=rng.uniform(1.0, 1.3),
         vignette=rng.uniform(0, 0.3),
-        blur=rng.uniform(0, 0.003),
+        blur=rng.uniform(0, 0.0025),
         noise=rng.uniform(0.8, 4.0),
     )

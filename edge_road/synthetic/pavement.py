@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edge_road.frames import Floats
 from edge_road.synthetic import tiles
 from edge_road.synthetic.camera import Ground, strip
+from edge_road.synthetic.colours import Colour, Field, clamped, planar
 
-Colour = tuple[float, float, float]
 WHITE_PAINT: Colour = (0.92, 0.92, 0.88)
 YELLOW_PAINT: Colour = (0.86, 0.66, 0.18)
 _WHEEL_TRACK_M = 0.75
@@ -57,91 +56,91 @@ class Pavement:
 
 def textured(
     tile: tiles.Tile, ground: Ground, travel_m: float, period_m: float, stretch: float, place: float
-) -> Floats:
+) -> Field:
     """A tile laid on the ground, faded out where its detail is finer than a pixel."""
     along_m = period_m * stretch
-    shift = np.float32((travel_m / along_m + 0.37 * place) % 1.0)
-    x = ground.across_m * np.float32(1 / period_m) + np.float32(place % 1.0)
-    y = ground.ahead_m * np.float32(1 / along_m) + shift
-    blur = ground.pixel_ahead_m * np.float32(1 / (2.5 * tile.finest * along_m))
-    return tile.at(x, y) * np.clip(np.float32(1.4) - blur, 0, 1)
+    shift = (travel_m / along_m + 0.37 * place) % 1.0
+    x = ground.across_m * (1 / period_m) + (place % 1.0)
+    y = ground.ahead_m * (1 / along_m) + shift
+    blur = ground.pixel_ahead_m * (1 / (2.5 * tile.finest * along_m))
+    return tile.at(x, y) * clamped(1.4 - blur)
 
 
-def wheel_tracks(pavement: Pavement, ground: Ground) -> Floats:
+def wheel_tracks(pavement: Pavement, ground: Ground) -> Field:
     """1 where tyres roll, 0 elsewhere, on both lanes."""
-    from_lane_m = np.abs(np.abs(ground.across_m) - np.float32(pavement.lane_m / 2))
-    distance = (from_lane_m - np.float32(_WHEEL_TRACK_M)) * np.float32(1 / 0.33)
+    from_lane_m = np.abs(np.abs(ground.across_m) - (pavement.lane_m / 2))
+    distance = (from_lane_m - _WHEEL_TRACK_M) * (1 / 0.33)
     return np.exp(-distance * distance)
 
 
-def road_mask(pavement: Pavement, ground: Ground, travel_m: float) -> Floats:
-    wobble = textured(tiles.noise(3), ground, travel_m, 12.0, 1.0, pavement.place) * np.float32(0.05)
+def road_mask(pavement: Pavement, ground: Ground, travel_m: float) -> Field:
+    wobble = textured(tiles.noise(3), ground, travel_m, 12.0, 1.0, pavement.place) * 0.05
     half = pavement.half_width_m
     return strip(ground.across_m + wobble, -half, half, ground.pixel_across_m)
 
 
-def paint_road(pavement: Pavement, ground: Ground, travel_m: float, tracks: Floats) -> Floats:
+def paint_road(pavement: Pavement, ground: Ground, travel_m: float, tracks: Field) -> Field:
     place = pavement.place
-    grain = textured(tiles.noise(1, 1 / 16, 1 / 100), ground, travel_m, 8.0, 1.0, place)
+    grain = textured(tiles.noise(1, 1 / 24, 1 / 100), ground, travel_m, 6.0, 1.0, place)
     blotches = textured(tiles.noise(2, 1 / 3, 1 / 30), ground, travel_m, 16.0, 2.5, place)
-    shade = 1 + np.float32(pavement.grain) * grain + np.float32(pavement.blotches) * blotches
-    shade -= np.float32(0.6 * pavement.blotches) * tracks
+    shade = 1 + pavement.grain * grain + pavement.blotches * blotches
+    shade -= (0.6 * pavement.blotches) * tracks
     for patch in pavement.patches:
-        shade *= 1 + np.float32(patch.shade - 1) * _patch_mask(patch, ground, travel_m)
+        shade *= 1 + (patch.shade - 1) * _patch_mask(patch, ground, travel_m)
     if pavement.cracks:
         net = textured(tiles.ridges(11), ground, travel_m, 14.0, 1.5, place)
-        shade *= 1 - np.float32(pavement.cracks) * net
+        shade *= 1 - pavement.cracks * net
     if pavement.joint_m:
-        shade *= 1 - np.float32(0.45) * _dashes(ground, travel_m, 0.07, pavement.joint_m)
-    colour_CHW = np.array(pavement.tint, dtype=np.float32)[:, None, None] * np.clip(shade, 0.15, 1.8)
+        shade *= 1 - 0.45 * _dashes(ground, travel_m, 0.07, pavement.joint_m)
+    colour_CHW = planar(pavement.tint) * clamped(shade, 0.15, 1.8)
     return _with_lane_marks(colour_CHW, pavement, ground, travel_m, blotches)
 
 
-def paint_verge(pavement: Pavement, ground: Ground, travel_m: float) -> Floats:
+def paint_verge(pavement: Pavement, ground: Ground, travel_m: float) -> Field:
     tufts = textured(tiles.noise(4, 1 / 10, 1 / 80), ground, travel_m, 12.0, 1.0, pavement.place + 0.3)
     meadow = textured(tiles.noise(5, 1 / 2, 1 / 12), ground, travel_m, 60.0, 1.0, pavement.place + 0.6)
-    shade = np.clip(1 + np.float32(0.25) * tufts + np.float32(0.15) * meadow, 0.3, 1.8)
-    return np.array(pavement.verge_tint, dtype=np.float32)[:, None, None] * shade
+    shade = clamped(1 + 0.25 * tufts + 0.15 * meadow, 0.3, 1.8)
+    return planar(pavement.verge_tint) * shade
 
 
-def _patch_mask(patch: Patch, ground: Ground, travel_m: float) -> Floats:
+def _patch_mask(patch: Patch, ground: Ground, travel_m: float) -> Field:
     across = strip(ground.across_m, patch.left_m, patch.left_m + patch.width_m, ground.pixel_across_m)
     return across * _dashes(ground, travel_m - patch.begin_m, patch.length_m, patch.period_m)
 
 
-def _dashes(ground: Ground, travel_m: float, length_m: float, period_m: float) -> Floats:
+def _dashes(ground: Ground, travel_m: float, length_m: float, period_m: float) -> Field:
     """Share of each pixel inside a length that repeats every period along the road."""
-    along = ground.ahead_m + np.float32(travel_m % period_m)
-    along = along - np.float32(period_m) * np.floor(along * np.float32(1 / period_m))
-    centred = np.float32(length_m / 2) - np.abs(along - np.float32(length_m / 2))
+    along = ground.ahead_m + (travel_m % period_m)
+    along = along - period_m * np.floor(along * (1 / period_m))
+    centred = (length_m / 2) - np.abs(along - (length_m / 2))
     # The next dash begins where this period ends, so look at the nearer of the two.
-    centred = np.maximum(centred, along - np.float32(period_m))
+    centred = np.maximum(centred, along - period_m)
     pixel = ground.pixel_ahead_m
-    near = np.clip(centred / pixel + np.float32(0.5), 0, np.minimum(np.float32(length_m) / pixel, 1))
-    far = np.clip(pixel * np.float32(2 / period_m) - 1, 0, 1)
-    return near + (np.float32(length_m / period_m) - near) * far
+    near = clamped(centred / pixel + 0.5, 0, np.minimum(length_m / pixel, 1))
+    far = clamped(pixel * (2 / period_m) - 1)
+    return near + ((length_m / period_m) - near) * far
 
 
 def _with_lane_marks(
-    colour_CHW: Floats, pavement: Pavement, ground: Ground, travel_m: float, wear: Floats
-) -> Floats:
-    left_over = np.float32(pavement.paint) * np.clip(np.float32(0.9) + np.float32(0.35) * wear, 0, 1)
+    colour_CHW: Field, pavement: Pavement, ground: Ground, travel_m: float, wear: Field
+) -> Field:
+    left_over = pavement.paint * clamped(0.9 + 0.35 * wear)
     centre = _line(ground, 0.0, 0.14)
     if pavement.dashed:
         centre = centre * _dashes(ground, travel_m, 4.0, 10.0)
     edges = _line(ground, -pavement.lane_m, 0.13) + _line(ground, pavement.lane_m, 0.13)
     for mask, paint in ((centre, pavement.centre_paint), (edges, WHITE_PAINT)):
         alpha = mask * left_over
-        colour_CHW += alpha * (np.array(paint, dtype=np.float32)[:, None, None] - colour_CHW)
+        colour_CHW += alpha * (planar(paint) - colour_CHW)
     return colour_CHW
 
 
-def _line(ground: Ground, across_m: float, width_m: float) -> Floats:
+def _line(ground: Ground, across_m: float, width_m: float) -> Field:
     return strip(ground.across_m, across_m - width_m / 2, across_m + width_m / 2, ground.pixel_across_m)
 
 
 def random_pavement(rng: np.random.Generator) -> Pavement:
-    shade = rng.uniform(0.13, 0.62) if rng.random() < 0.7 else rng.uniform(0.45, 0.8)
+    shade = rng.uniform(0.16, 0.45) if rng.random() < 0.7 else rng.uniform(0.45, 0.68)
     concrete = shade > 0.5 and rng.random() < 0.7
     warm = rng.normal(0.0, 0.03)
     lane_m = rng.uniform(3.0, 3.7)
@@ -149,8 +148,8 @@ def random_pavement(rng: np.random.Generator) -> Pavement:
         lane_m=lane_m,
         shoulder_m=rng.uniform(0.2, 1.6),
         tint=(shade * (1 + warm), shade, shade * (1 - warm)),
-        grain=rng.uniform(0.07, 0.16),
-        blotches=rng.uniform(0.03, 0.1),
+        grain=rng.uniform(0.05, 0.11),
+        blotches=rng.uniform(0.02, 0.06),
         cracks=rng.uniform(0.3, 0.7) if rng.random() < 0.55 else 0.0,
         patches=tuple(_random_patch(rng, lane_m) for _ in range(rng.integers(0, 4))),
         joint_m=rng.uniform(4.0, 6.0) if concrete else 0.0,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from edge_road.synthetic import sprites
-from edge_road.synthetic.pavement import Colour, Pavement
+from edge_road.synthetic.colours import Colour, varied
+from edge_road.synthetic.pavement import Pavement
 from edge_road.synthetic.scenery import LOOP_M, House, Lamp, LeadCar, Scenery, Thing, Tree
 from edge_road.synthetic.sky import Sky
 
@@ -54,7 +55,7 @@ def _trees(rng: np.random.Generator, side: int, nearest_m: float, count: int) ->
             height_m=rng.uniform(5.0, 13.0),
             kind=species,
             number=int(rng.integers(sprites.PER_KIND)),
-            tint=_varied(tint, rng),
+            tint=varied(tint, rng),
         )
         for place in places
     ]
@@ -64,7 +65,7 @@ def _town(rng: np.random.Generator, side: int, edge_m: float, late: bool) -> lis
     things: list[Thing] = []
     set_back_m = edge_m + rng.uniform(3.0, 6.0)
     for place in np.arange(0, LOOP_M, 26.0):
-        wall = _varied(_WALLS[rng.integers(len(_WALLS))], rng)
+        wall = varied(_WALLS[rng.integers(len(_WALLS))], rng)
         length_m, height_m = rng.uniform(12, 22), rng.uniform(4.5, 14)
         things.append(
             House(side * set_back_m, float(place), length_m, height_m, wall, late and rng.random() < 0.6)
@@ -81,8 +82,3 @@ def _random_car(rng: np.random.Generator, pavement: Pavement, sky: Sky) -> LeadC
         tint=_CARS[rng.integers(len(_CARS))],
         lights=1.0 if sky.headlights > 0 else rng.uniform(0, 0.6),
     )
-
-
-def _varied(tint: Colour, rng: np.random.Generator) -> Colour:
-    red, green, blue = np.array(tint) * rng.uniform(0.85, 1.15) * rng.uniform(0.94, 1.06, 3)
-    return (float(red), float(green), float(blue))

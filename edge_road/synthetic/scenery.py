@@ -13,10 +13,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from edge_road.frames import Floats
 from edge_road.synthetic import sprites
 from edge_road.synthetic.camera import Points, View
-from edge_road.synthetic.pavement import Colour
+from edge_road.synthetic.colours import Colour, Field, brighter
 from edge_road.synthetic.sky import Sky
 
 Layer = npt.NDArray[np.uint8]
@@ -108,7 +107,7 @@ class Painter:
         fixed_point = np.clip(np.round(outlines_NK2 * (1 << _SHIFT)), -_FARTHEST_PX, _FARTHEST_PX)
         cv2.fillPoly(self.layer, list(fixed_point.astype(np.int32)), colour, cv2.LINE_AA, _SHIFT)
 
-    def sprite(self, picture: Floats, foot: tuple[float, float], height_px: float, colour: _RGBA) -> None:
+    def sprite(self, picture: Field, foot: tuple[float, float], height_px: float, colour: _RGBA) -> None:
         """Lay a tinted drawing over the layer, its foot at a pixel."""
         tall = max(round(height_px), 2)
         wide = max(round(height_px * picture.shape[1] / picture.shape[0]), 2)
@@ -143,8 +142,12 @@ def _paint_thing(painter: Painter, thing: Thing, ahead_m: float) -> None:
     if isinstance(thing, Tree):
         x, y = painter.view.pixels([(thing.across_m, 0, ahead_m)])[0]
         tall = thing.height_m * painter.view.pixels_per_m(ahead_m)
-        bright = (thing.tint[0] * 2, thing.tint[1] * 2, thing.tint[2] * 2)
-        painter.sprite(sprites.tree(thing.kind, thing.number), (x, y), tall, painter.colour(bright, ahead_m))
+        painter.sprite(
+            sprites.tree(thing.kind, thing.number),
+            (x, y),
+            tall,
+            painter.colour(brighter(thing.tint, 2), ahead_m),
+        )
     elif isinstance(thing, House):
         _paint_house(painter, thing, ahead_m)
     else:
@@ -175,7 +178,7 @@ def _paint_house(painter: Painter, house: House, near_m: float) -> None:
     far_m = near_m + house.length_m
     outer_m = house.across_m + math.copysign(10, house.across_m)
     front = _facing(house.across_m, outer_m, 0, house.height_m, near_m)
-    painter.quads([front], painter.colour(_darker(house.tint, 0.8), near_m))
+    painter.quads([front], painter.colour(brighter(house.tint, 0.8), near_m))
     side = _lengthwise(house.across_m, 0, house.height_m, near_m, far_m)
     painter.quads([side], painter.colour(house.tint, near_m))
     windows = [
@@ -222,7 +225,3 @@ def _paint_car(painter: Painter, car: LeadCar) -> None:
     lights = [_facing(place_m - 0.13, place_m + 0.13, 0.68, 0.86, car.ahead_m) for place_m in places_m]
     red = (0.55 + 0.45 * car.lights, 0.08, 0.06)
     painter.quads(lights, painter.colour(red, car.ahead_m, car.lights))
-
-
-def _darker(tint: Colour, factor: float) -> Colour:
-    return (tint[0] * factor, tint[1] * factor, tint[2] * factor)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from edge_road.frames import Floats, Image
+from edge_road.frames import Image
 from edge_road.synthetic import cover as covers
 from edge_road.synthetic import tiles
 from edge_road.synthetic.camera import Camera, Ground, View, random_camera
+from edge_road.synthetic.colours import Field, packed, planar
 from edge_road.synthetic.cover import Cover, Site, random_cover
 from edge_road.synthetic.lens import Lens, photograph, random_lens
 from edge_road.synthetic.pavement import (
@@ -68,7 +69,7 @@ def render_scene(state: str, rng: np.random.Generator, height: int = 192, width:
     return photograph(style.lens, light, rng)
 
 
-def draw(style: Style, view: View, ground: Ground, cover: Cover, travel_m: float) -> Floats:
+def draw(style: Style, view: View, ground: Ground, cover: Cover, travel_m: float) -> Field:
     """The light that reaches the lens (rows x width x 3) from a place on the road."""
     sky = paint_sky(style.sky, view)
     things, kept = _split(paint_scenery(style.scenery, view, style.sky, travel_m))
@@ -83,26 +84,27 @@ def draw(style: Style, view: View, ground: Ground, cover: Cover, travel_m: float
     return _with_bonnet(picture, style.bonnet, style.sky) if style.bonnet else picture
 
 
-def _split(layer: Layer) -> tuple[Floats, Floats]:
+def _split(layer: Layer) -> tuple[Field, Field]:
     """Premultiplied colour, and the share of the background that stays visible."""
-    shares = layer.astype(np.float32) * np.float32(1 / 255)
-    return shares[..., :3], cv2.merge([1 - shares[..., 3]] * 3)
+    shares = layer.astype(np.float32) * (1 / 255)
+    hidden = np.asarray(cv2.merge([shares[..., 3]] * 3), dtype=np.float32)
+    return shares[..., :3], 1 - hidden
 
 
-def _soften_horizon(picture: Floats, sky: Floats, ground: Ground) -> None:
+def _soften_horizon(picture: Field, sky: Field, ground: Ground) -> None:
     rows = slice(ground.top, len(sky))
     above = 1 - ground.coverage[: len(sky) - ground.top, :, None]
     picture[rows] += above * (sky[rows] - picture[rows])
 
 
 def _draw_ground(
-    style: Style, view: View, ground: Ground, cover: Cover, travel_m: float, world: Floats
-) -> Floats:
+    style: Style, view: View, ground: Ground, cover: Cover, travel_m: float, world: Field
+) -> Field:
     site = _site(style.pavement, ground, travel_m)
     verge_CHW = paint_verge(style.pavement, ground, travel_m)
     road_CHW = paint_road(style.pavement, ground, travel_m, site.tracks)
     colour_CHW = covers.soaked(verge_CHW + site.road * (road_CHW - verge_CHW), cover, site)
-    bare = np.float32(1)
+    bare = np.ones_like(site.road)
     if np.any(cover.snow) or np.any(cover.verge_snow):
         snow = covers.snow_mask(cover, site)
         colour_CHW, bare = covers.snowed(colour_CHW, cover, site, snow), 1 - snow
@@ -117,7 +119,7 @@ def _draw_ground(
 
 
 def _site(pavement: Pavement, ground: Ground, travel_m: float) -> Site:
-    edge = np.clip(np.abs(ground.across_m) / np.float32(pavement.half_width_m), 0, 1.2)
+    edge = np.clip(np.abs(ground.across_m) / pavement.half_width_m, 0, 1.2)
     return Site(
         ground=ground,
         travel_m=travel_m,
@@ -128,22 +130,22 @@ def _site(pavement: Pavement, ground: Ground, travel_m: float) -> Site:
     )
 
 
-def _light(style: Style, site: Site) -> Floats:
+def _light(style: Style, site: Site) -> Field:
     sky = style.sky
-    light_CHW = np.array(sky.light, np.float32)[:, None, None]
+    light_CHW = planar(sky.light)
     if sky.shadows:
         crowns = site.texture(tiles.noise(71, 1 / 3, 1 / 20), 40.0, 0.6)
-        shade = np.clip(crowns * 2 - np.float32(0.9), 0, 1) * np.float32(sky.shadows)
+        shade = np.clip(crowns * 2 - 0.9, 0, 1) * sky.shadows
         light_CHW = light_CHW * (1 - shade)
     if sky.headlights:
-        beside = (site.ground.across_m - np.float32(style.camera.across_m)) * np.float32(0.3)
-        beam = np.exp(-beside * beside - site.ground.ahead_m * np.float32(0.06)) * np.float32(sky.headlights)
-        light_CHW = light_CHW + np.array((1.0, 0.93, 0.8), np.float32)[:, None, None] * beam
+        beside = (site.ground.across_m - style.camera.across_m) * 0.3
+        beam = np.exp(-beside * beside - site.ground.ahead_m * 0.06) * sky.headlights
+        light_CHW = light_CHW + planar((1.0, 0.93, 0.8)) * beam
     return light_CHW
 
 
-def _mirror(world: Floats, view: View, ground: Ground, streak: float) -> Floats:
-    """The world upside down on the ground's rows, drawn out lengthwise as on a rough film (3 x rows x width)."""
+def _mirror(world: Field, view: View, ground: Ground, streak: float) -> Field:
+    """The world upside down on the ground's rows, drawn out as on a rough film (3 x rows x width)."""
     length = max(int(streak * view.height), 1)
     upper = world[: int(view.horizon_px)]
     drawn_out = cv2.blur(upper, (max(length // 8, 1), length), borderType=cv2.BORDER_REPLICATE)
@@ -152,23 +154,23 @@ def _mirror(world: Floats, view: View, ground: Ground, streak: float) -> Floats:
     return np.ascontiguousarray(flipped.transpose(2, 0, 1))
 
 
-def _through_air(colour_CHW: Floats, sky: Sky, site: Site, cover: Cover) -> Floats:
+def _through_air(colour_CHW: Field, sky: Sky, site: Site, cover: Cover) -> Field:
     """Distance takes colour; spray hangs white over a wet road. Returns rows x width x 3."""
-    clear = np.exp(site.ground.ahead_m * np.float32(-sky.haze / 100))
+    clear = np.exp(site.ground.ahead_m * (-sky.haze / 100))
     if np.any(cover.spray):
         mist = site.texture(tiles.noise(72, 1 / 3, 1 / 12), 30.0, 3.0)
-        thick = np.clip(np.float32(0.5) + np.float32(0.35) * mist, 0, 1) * site.tracks * cover.spray
-        clear = clear * (1 - np.float32(0.6) * thick * np.clip(site.ground.ahead_m / 30, 0, 1))
-    air_CHW = np.array(sky.horizon, np.float32)[:, None, None]
+        thick = np.clip(0.5 + 0.35 * mist, 0, 1) * site.tracks * cover.spray
+        clear = clear * (1 - 0.6 * thick * np.clip(site.ground.ahead_m / 30, 0, 1))
+    air_CHW = planar(sky.horizon)
     return np.ascontiguousarray((air_CHW + clear * (colour_CHW - air_CHW)).transpose(1, 2, 0))
 
 
-def _with_bonnet(picture: Floats, share: float, sky: Sky) -> Floats:
+def _with_bonnet(picture: Field, share: float, sky: Sky) -> Field:
     height, width = picture.shape[:2]
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
-    edge_px = np.float32(height) * (1 - np.float32(share) * (1 - np.float32(0.45) * x * x))
+    edge_px = height * (1 - share * (1 - 0.45 * x * x))
     first = int(height * (1 - share))
     mask = np.clip(np.arange(first, height, dtype=np.float32)[:, None] - edge_px, 0, 1)[..., None]
-    paint = np.array(sky.light, np.float32) * np.float32(0.09)
+    paint = packed(sky.light) * 0.09
     picture[first:] += mask * (paint - picture[first:])
     return picture

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edge_road.frames import Floats
 from edge_road.synthetic import tiles
 from edge_road.synthetic.camera import View
-from edge_road.synthetic.pavement import Colour
+from edge_road.synthetic.colours import Colour, Field, brighter, packed
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,11 @@ class Sky:
     place: float
 
 
-def paint_sky(sky: Sky, view: View) -> Floats:
+def paint_sky(sky: Sky, view: View) -> Field:
     """The rows above and around the horizon."""
-    rows = np.arange(view.lowest_sky_row, dtype=np.float32)[:, None] + np.float32(0.5)
-    elevation = np.clip(1 - rows / np.float32(view.horizon_px), 0, 1)
-    low, high = np.array(sky.horizon, np.float32), np.array(sky.zenith, np.float32)
+    rows = np.arange(view.lowest_sky_row, dtype=np.float32)[:, None] + 0.5
+    elevation = np.clip(1 - rows / view.horizon_px, 0, 1)
+    low, high = packed(sky.horizon), packed(sky.zenith)
     gradient = low + (high - low) * elevation[..., None] ** 0.7
     upper = np.repeat(gradient, view.width, axis=1)
     _add_clouds(upper, sky, elevation)
@@ -49,25 +48,25 @@ def paint_sky(sky: Sky, view: View) -> Floats:
     return upper
 
 
-def _add_clouds(upper: Floats, sky: Sky, elevation: Floats) -> None:
+def _add_clouds(upper: Field, sky: Sky, elevation: Field) -> None:
     x = np.linspace(-0.5, 0.5, upper.shape[1], dtype=np.float32)[None, :]
-    distance = np.float32(0.28) / (elevation + np.float32(0.18))
-    y = np.broadcast_to(distance + np.float32(sky.place % 1), upper.shape[:2])
-    puffs = tiles.noise(51, 1 / 2, 1 / 40).at(x * distance * np.float32(1.2) + np.float32(sky.place), y)
-    amount = np.clip(puffs * np.float32(0.5) + np.float32(sky.clouds) - np.float32(0.3), 0, 1)
-    amount *= np.clip(elevation * 5, 0, 1) * np.float32(0.75)
-    bright = np.array(sky.horizon, np.float32) * np.float32(1.05)
+    distance = 0.28 / (elevation + 0.18)
+    y = np.broadcast_to(distance + (sky.place % 1), upper.shape[:2])
+    puffs = tiles.noise(51, 1 / 2, 1 / 40).at(x * distance * 1.2 + sky.place, y)
+    amount = np.clip(puffs * 0.5 + sky.clouds - 0.3, 0, 1)
+    amount *= np.clip(elevation * 5, 0, 1) * 0.75
+    bright = packed(sky.horizon) * 1.05
     upper += amount[..., None] * (bright - upper)
 
 
-def _add_glow(upper: Floats, sky: Sky, view: View) -> None:
-    x = np.linspace(-0.5, 0.5, view.width, dtype=np.float32)[None, :] - np.float32(sky.sun_x)
-    y = (np.arange(len(upper), dtype=np.float32)[:, None] - np.float32(view.horizon_px * 0.72)) / view.width
-    near = np.exp(-(x * x + y * y) * np.float32(22))
-    upper += near[..., None] * np.array((1.0, 0.85, 0.6), np.float32) * np.float32(sky.glow)
+def _add_glow(upper: Field, sky: Sky, view: View) -> None:
+    x = np.linspace(-0.5, 0.5, view.width, dtype=np.float32)[None, :] - sky.sun_x
+    y = (np.arange(len(upper), dtype=np.float32)[:, None] - (view.horizon_px * 0.72)) / view.width
+    near = np.exp(-(x * x + y * y) * 22)
+    upper += near[..., None] * packed((1.0, 0.85, 0.6)) * sky.glow
 
 
-def _add_hills(upper: Floats, sky: Sky, view: View) -> None:
+def _add_hills(upper: Field, sky: Sky, view: View) -> None:
     x = np.linspace(0, 1, view.width, dtype=np.float32)
     waves = [
         amplitude * (1 + np.sin((2.1 * k + 2.3) * x * 2 + sky.place * (k + 1)))
@@ -77,8 +76,8 @@ def _add_hills(upper: Floats, sky: Sky, view: View) -> None:
     top = max(int(skyline_px.min()) - 1, 0)
     rows = np.arange(top, len(upper), dtype=np.float32)[:, None]
     mask = np.clip(rows - skyline_px[None, :] + 1, 0, 1)
-    tint = np.array(sky.hill_tint, np.float32) * np.array(sky.light, np.float32)
-    tint = tint + (np.array(sky.horizon, np.float32) - tint) * np.float32(0.45)
+    tint = packed(sky.hill_tint) * packed(sky.light)
+    tint = tint + (packed(sky.horizon) - tint) * 0.45
     upper[top:] += mask[..., None] * (tint - upper[top:])
 
 
@@ -99,7 +98,7 @@ _HILL_TINTS: tuple[Colour, ...] = (
 
 def random_sky(rng: np.random.Generator) -> Sky:
     kind = rng.choice(len(_KINDS), p=_KIND_SHARES)
-    zenith, horizon, light = (_scaled(colour, rng.uniform(0.88, 1.1)) for colour in _KINDS[kind])
+    zenith, horizon, light = (brighter(colour, rng.uniform(0.88, 1.1)) for colour in _KINDS[kind])
     sunny, late = kind == 0, kind >= 3
     return Sky(
         zenith=zenith,
@@ -115,8 +114,3 @@ def random_sky(rng: np.random.Generator) -> Sky:
         headlights=rng.uniform(0.15, 0.5) if late else 0.0,
         place=rng.uniform(0, 100),
     )
-
-
-def _scaled(colour: Colour, factor: float) -> Colour:
-    red, green, blue = colour
-    return (red * factor, green * factor, blue * factor)

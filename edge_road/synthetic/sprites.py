@@ -7,7 +7,7 @@ from functools import cache
 import cv2
 import numpy as np
 
-from edge_road.frames import Floats
+from edge_road.synthetic.colours import Field
 
 TALL, WIDE = 128, 96
 PER_KIND = 4
@@ -15,13 +15,13 @@ KINDS = ("leafy", "conifer", "bare")
 
 
 @cache
-def tree(kind: str, number: int) -> Floats:
+def tree(kind: str, number: int) -> Field:
     """rows x columns x (shade, opacity), 0 to 1; the trunk's foot is the middle of the last row."""
     rng = np.random.default_rng((KINDS.index(kind), number))
     canvas = np.zeros((TALL * 2, WIDE * 2, 2), dtype=np.uint8)
     _DRAWERS[kind](canvas, rng)
     small = cv2.resize(canvas, (WIDE, TALL), interpolation=cv2.INTER_AREA)
-    return np.asarray(small, dtype=np.float32) / np.float32(255)
+    return np.asarray(small, dtype=np.float32) / 255
 
 
 def _leafy(canvas: cv2.typing.MatLike, rng: np.random.Generator) -> None:

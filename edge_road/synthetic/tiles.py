@@ -9,7 +9,7 @@ from itertools import product
 import cv2
 import numpy as np
 
-from edge_road.frames import Floats
+from edge_road.synthetic.colours import Field
 
 SIZE = 256  # small enough that a scene's dozen tiles stay in the processor's cache
 
@@ -18,27 +18,27 @@ SIZE = 256  # small enough that a scene's dozen tiles stay in the processor's ca
 class Tile:
     """One period of a texture; `finest` is its shortest wavelength, in shares of the period."""
 
-    values: Floats
+    values: Field
     finest: float
 
-    def at(self, x: Floats, y: Floats) -> Floats:
+    def at(self, x: Field, y: Field) -> Field:
         """Values at coordinates counted in periods; any real number is inside."""
         return np.asarray(
             cv2.remap(self.values, _wrapped(x), _wrapped(y), cv2.INTER_LINEAR), dtype=np.float32
         )
 
 
-def _wrapped(periods: Floats) -> Floats:
+def _wrapped(periods: Field) -> Field:
     # Far quicker than np.mod or cv2.BORDER_WRAP, and remap is limited to 15-bit coordinates.
-    return (periods - np.floor(periods)) * np.float32(SIZE)
+    return (periods - np.floor(periods)) * SIZE
 
 
-def _with_seam(values: Floats) -> Floats:
+def _with_seam(values: Field) -> Field:
     """The first row and column once more at the end, so that look-ups blend over the seam."""
     return np.pad(values, ((0, 1), (0, 1)), mode="wrap")
 
 
-def _band_noise(seed: int, coarsest: float, finest: float) -> Floats:
+def _band_noise(seed: int, coarsest: float, finest: float) -> Field:
     """Gaussian noise whose wavelengths lie between two shares of the period; unit variance."""
     white = np.random.default_rng(seed).standard_normal((SIZE, SIZE))
     cycles = np.hypot(np.fft.fftfreq(SIZE)[:, None], np.fft.rfftfreq(SIZE)[None, :]) * SIZE
@@ -46,7 +46,7 @@ def _band_noise(seed: int, coarsest: float, finest: float) -> Floats:
     # Power falls with frequency, as in clouds and soil, so that large shapes carry fine edges.
     spectrum = np.where(inside, 1 / np.maximum(cycles, 1), 0) * np.fft.rfft2(white)
     values = np.fft.irfft2(spectrum, s=(SIZE, SIZE))
-    return (values / values.std()).astype(np.float32)
+    return np.asarray(values / values.std(), dtype=np.float32)
 
 
 @cache
@@ -55,12 +55,12 @@ def noise(seed: int, coarsest: float = 1 / 6, finest: float = 1 / 40) -> Tile:
 
 
 @cache
-def ridges(seed: int, width: float = 0.12) -> Tile:
+def ridges(seed: int, width: float = 0.07) -> Tile:
     """A net of thin lines (1 on a line, 0 elsewhere): where smooth noise crosses zero."""
-    field = _band_noise(seed, 1 / 5, 1 / 60)
-    gate = np.clip(_band_noise(seed + 1, 1 / 2, 1 / 6) + 0.3, 0, 1)
+    field = _band_noise(seed, 1 / 4, 1 / 18)
+    gate = np.clip(_band_noise(seed + 1, 1 / 2, 1 / 6) + 0.6, 0, 1)
     lines = np.clip(1 - np.abs(field) / width, 0, 1) * gate
-    return Tile(_with_seam(lines.astype(np.float32)), 1 / 60)
+    return Tile(_with_seam(lines.astype(np.float32)), 1 / 50)
 
 
 @cache

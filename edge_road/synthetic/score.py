@@ -1,0 +1,127 @@
+"""How well published states follow the known states of a drive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from edge_road.conditions import STATES, UNKNOWN
+from edge_road.errors import DataError
+from edge_road.synthetic.segments import Segment, begins, change_times
+
+__all__ = ["DriveScore", "Segment", "score_states"]
+
+
+@dataclass(frozen=True)
+class DriveScore:
+    right_share: float
+    """share of the drive's seconds with the right state"""
+    unknown_share: float
+    longest_wrong_s: float
+    """longest stretch in which a wrong state was published without a break"""
+    wrong_away_from_changes_s: float
+    """seconds of a wrong state farther than the tolerance from any true change"""
+    true_changes: int
+    observed_changes: int
+    """changes between published states; `unknown` in between does not count"""
+    icy_delay_s: float
+    """longest time from the true begin of ice to `icy`; all of a stretch that was missed, 0 without ice"""
+    false_icy_s: float
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A time in which neither the true nor the published state changes."""
+
+    begin_s: float
+    end_s: float
+    truth: str
+    observed: str
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.begin_s
+
+    @property
+    def wrong(self) -> bool:
+        return self.observed not in (self.truth, UNKNOWN)
+
+
+def score_states(
+    truth: Sequence[Segment], observed: Sequence[tuple[float, str]], tolerance_s: float = 2.0
+) -> DriveScore:
+    """`observed` are (seconds since the drive's start, published state), in the order of time.
+
+    A state holds until the next observation; before the first one it is unknown.
+    """
+    pieces = _pieces(truth, observed)
+    duration_s = pieces[-1].end_s
+    changes_s = change_times(truth)
+    right_s = sum(piece.seconds for piece in pieces if piece.observed == piece.truth)
+    unknown_s = sum(piece.seconds for piece in pieces if piece.observed == UNKNOWN)
+    return DriveScore(
+        right_share=right_s / duration_s,
+        unknown_share=unknown_s / duration_s,
+        longest_wrong_s=_longest_wrong_s(pieces),
+        wrong_away_from_changes_s=sum(
+            _seconds_away(piece, changes_s, tolerance_s) for piece in pieces if piece.wrong
+        ),
+        true_changes=len(changes_s),
+        observed_changes=_count_changes(piece.observed for piece in pieces),
+        icy_delay_s=_icy_delay_s(pieces),
+        false_icy_s=sum(piece.seconds for piece in pieces if piece.wrong and piece.observed == "icy"),
+    )
+
+
+def _pieces(truth: Sequence[Segment], observed: Sequence[tuple[float, str]]) -> list[_Piece]:
+    _check(observed)
+    begins_s = begins(truth)
+    inside_s = {time_s for time_s, _ in observed if 0 < time_s < begins_s[-1]}
+    cuts_s = sorted(inside_s.union(begins_s))
+    pieces, segment, seen, state = [], 0, 0, UNKNOWN
+    for begin_s, end_s in pairwise(cuts_s):
+        while begins_s[segment + 1] <= begin_s:
+            segment += 1
+        while seen < len(observed) and observed[seen][0] <= begin_s:
+            state = observed[seen][1]
+            seen += 1
+        pieces.append(_Piece(begin_s, end_s, truth[segment].state, state))
+    return pieces
+
+
+def _check(observed: Sequence[tuple[float, str]]) -> None:
+    for number, (time_s, state) in enumerate(observed):
+        if state not in (*STATES, UNKNOWN):
+            raise DataError("no such road state", where=f"observation {number}", got=repr(state))
+        if number and not time_s >= observed[number - 1][0]:
+            raise DataError("observations run backwards in time", where=f"observation {number}", got=time_s)
+
+
+def _longest_wrong_s(pieces: Sequence[_Piece]) -> float:
+    runs = [list(run) for wrong, run in groupby(pieces, key=lambda piece: piece.wrong) if wrong]
+    return max((run[-1].end_s - run[0].begin_s for run in runs), default=0.0)
+
+
+def _seconds_away(piece: _Piece, changes_s: Sequence[float], tolerance_s: float) -> float:
+    """What remains of a piece without the surroundings of the changes."""
+    away_s, reached_s = 0.0, piece.begin_s
+    for change_s in changes_s:
+        away_s += max(min(change_s - tolerance_s, piece.end_s) - reached_s, 0.0)
+        reached_s = max(reached_s, change_s + tolerance_s)
+    return away_s + max(piece.end_s - reached_s, 0.0)
+
+
+def _count_changes(states: Iterable[str]) -> int:
+    known = [state for state, _ in groupby(state for state in states if state != UNKNOWN)]
+    return max(len(known) - 1, 0)
+
+
+def _icy_delay_s(pieces: Sequence[_Piece]) -> float:
+    delays_s = [0.0]
+    for truth, run in groupby(pieces, key=lambda piece: piece.truth):
+        if truth == "icy":
+            stretch = list(run)
+            seen_s = [piece.begin_s for piece in stretch if piece.observed == "icy"]
+            delays_s.append(min([*seen_s, stretch[-1].end_s]) - stretch[0].begin_s)
+    return max(delays_s)

@@ -1,0 +1,132 @@
+"""How published states are judged, on cases worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge_road.errors import DataError
+from edge_road.synthetic.score import score_states
+from edge_road.synthetic.segments import Segment
+
+# 0 dry 10 icy 20 wet 30
+TRUTH = [Segment("dry", 10), Segment("icy", 10), Segment("wet", 10)]
+
+
+def test_following_the_truth_exactly_is_perfect() -> None:
+    score = score_states(TRUTH, [(0, "dry"), (10, "icy"), (20, "wet")])
+    assert score.right_share == 1.0
+    assert (score.unknown_share, score.longest_wrong_s, score.wrong_away_from_changes_s) == (0, 0, 0)
+    assert (score.true_changes, score.observed_changes) == (2, 2)
+    assert (score.icy_delay_s, score.false_icy_s) == (0, 0)
+
+
+def test_silence_is_unknown_and_ice_was_missed_for_its_whole_length() -> None:
+    score = score_states(TRUTH, [])
+    assert (score.right_share, score.unknown_share) == (0.0, 1.0)
+    assert score.longest_wrong_s == 0.0
+    assert score.icy_delay_s == 10.0
+    assert score.observed_changes == 0
+
+
+def test_a_late_daemon_is_wrong_around_changes_only() -> None:
+    # unknown 0-1, dry 1-11.5 (1.5 s into ice), icy 11.5-20.5 (0.5 s into wet), wet to the end
+    score = score_states(TRUTH, [(1, "dry"), (11.5, "icy"), (20.5, "wet")])
+    assert score.unknown_share == pytest.approx(1 / 30)
+    assert score.right_share == pytest.approx(27 / 30)
+    assert score.longest_wrong_s == pytest.approx(1.5)
+    assert score.wrong_away_from_changes_s == 0.0
+    assert score.icy_delay_s == pytest.approx(1.5)
+    assert score.false_icy_s == pytest.approx(0.5)
+
+
+def test_seconds_beyond_the_tolerance_count_as_away_from_a_change() -> None:
+    # dry until 13: wrong from 10 to 13, of which 12 to 13 is farther than 2 s from the change
+    score = score_states(TRUTH, [(0, "dry"), (13, "icy"), (20, "wet")], tolerance_s=2.0)
+    assert score.wrong_away_from_changes_s == pytest.approx(1.0)
+    assert score.longest_wrong_s == pytest.approx(3.0)
+
+
+def test_a_wrong_stretch_between_two_changes_loses_both_surroundings() -> None:
+    # dry is held from 0 to 30: wrong 10-30; away from the changes at 10 and 20 is 12-18 and 22-30
+    score = score_states(TRUTH, [(0, "dry")])
+    assert score.wrong_away_from_changes_s == pytest.approx(14.0)
+    assert score.longest_wrong_s == pytest.approx(20.0)
+    assert score.icy_delay_s == pytest.approx(10.0)
+
+
+def test_two_wrong_states_in_a_row_are_one_wrong_stretch_and_unknown_ends_it() -> None:
+    # wrong: wet 2-4 and icy 4-5 (3 s), unknown 5-6, wet 6-7 (1 s), right afterwards
+    observed = [
+        (0, "dry"),
+        (2, "wet"),
+        (4, "icy"),
+        (5, "unknown"),
+        (6, "wet"),
+        (7, "dry"),
+        (10, "icy"),
+        (20, "wet"),
+    ]
+    score = score_states(TRUTH, observed)
+    assert score.longest_wrong_s == pytest.approx(3.0)
+    assert score.false_icy_s == pytest.approx(1.0)
+    assert score.observed_changes == 6  # dry wet icy wet dry icy wet
+
+
+def test_unknown_between_two_equal_states_is_no_change() -> None:
+    score = score_states([Segment("dry", 10)], [(0, "dry"), (4, "unknown"), (6, "dry")])
+    assert (score.true_changes, score.observed_changes) == (0, 0)
+    assert score.unknown_share == pytest.approx(0.2)
+
+
+def test_the_longest_of_several_icy_delays_counts() -> None:
+    truth = [Segment("icy", 4), Segment("dry", 4), Segment("icy", 4)]
+    score = score_states(truth, [(0.5, "icy"), (4, "dry"), (9, "icy")])
+    assert score.icy_delay_s == pytest.approx(1.0)
+
+
+def test_ice_announced_early_has_no_delay_but_is_false_until_then() -> None:
+    score = score_states([Segment("dry", 5), Segment("icy", 5)], [(0, "dry"), (4, "icy")])
+    assert score.icy_delay_s == 0.0
+    assert score.false_icy_s == pytest.approx(1.0)
+
+
+def test_equal_neighbouring_segments_are_one_stretch() -> None:
+    score = score_states([Segment("icy", 5), Segment("icy", 5)], [(0, "dry"), (6, "icy")])
+    assert score.true_changes == 0
+    assert score.icy_delay_s == pytest.approx(6.0)
+    assert score.wrong_away_from_changes_s == pytest.approx(6.0)
+
+
+def test_observations_outside_the_drive_count_only_where_they_hold() -> None:
+    score = score_states([Segment("dry", 5)], [(-1, "dry"), (99, "icy")])
+    assert score.right_share == 1.0
+
+
+def test_of_two_observations_at_one_time_the_later_holds() -> None:
+    assert score_states([Segment("dry", 5)], [(0, "wet"), (0, "dry")]).right_share == 1.0
+
+
+@pytest.mark.parametrize(
+    ("observed", "message"),
+    [
+        ([(0.0, "muddy")], "no such road state"),
+        ([(2.0, "dry"), (1.0, "wet")], "backwards"),
+        ([(0.0, "dry"), (float("nan"), "wet")], "backwards"),
+    ],
+)
+def test_impossible_observations_are_refused(observed: list[tuple[float, str]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        score_states(TRUTH, observed)
+
+
+def test_a_drive_without_segments_is_refused() -> None:
+    with pytest.raises(DataError, match="at least one segment"):
+        score_states([], [])
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds"), [("dri", 1.0), ("unknown", 1.0), ("dry", 0.0), ("dry", float("nan"))]
+)
+def test_impossible_segments_are_refused(state: str, seconds: float) -> None:
+    with pytest.raises(DataError):
+        Segment(state, seconds)
