@@ -17,7 +17,7 @@ def folders_in(folder: Path) -> list[str]:
 
 def image_names(folder: Path) -> list[str]:
     """Paths relative to `folder`, with `/`, of all plain picture files below it."""
-    return sorted(_walk(folder, "", set()))
+    return sorted(_walk(folder, "", {_identity(parent) for parent in folder.resolve().parents}))
 
 
 def check_folder(path: Path, what: str) -> None:
@@ -30,17 +30,21 @@ def check_folder(path: Path, what: str) -> None:
 
 
 def _walk(folder: Path, prefix: str, entered: set[tuple[int, int]]) -> Iterator[str]:
-    """A link may lead to a folder that was entered already, its own parent included."""
-    status = folder.stat()
-    if (status.st_dev, status.st_ino) in entered:
+    """A link may lead back to a parent, or to a folder that was entered already."""
+    if _identity(folder) in entered:
         return
-    entered.add((status.st_dev, status.st_ino))
+    entered.add(_identity(folder))
     for entry in _visible(folder):
         if entry.name.lower().endswith(IMAGE_SUFFIXES):
             if entry.is_file():
                 yield prefix + _text(entry)
         elif entry.is_dir():
             yield from _walk(folder / entry.name, f"{prefix}{_text(entry)}/", entered)
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    status = folder.stat()
+    return status.st_dev, status.st_ino
 
 
 def _visible(folder: Path) -> list[os.DirEntry[str]]:

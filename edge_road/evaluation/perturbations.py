@@ -62,8 +62,8 @@ def down_up(image: Image, rng: np.random.Generator, factor: int = 3) -> Image:
 
 def jpeg(image: Image, rng: np.random.Generator, quality: int = 10) -> Image:
     _, content = cv2.imencode(".jpg", image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])
-    smeared_BGR = np.asarray(cv2.imdecode(content, cv2.IMREAD_COLOR), dtype=np.uint8)
-    return smeared_BGR[..., ::-1]
+    blocky = np.asarray(cv2.imdecode(content, cv2.IMREAD_COLOR), dtype=np.uint8)
+    return np.ascontiguousarray(blocky[..., ::-1])
 
 
 def motion_blur(image: Image, rng: np.random.Generator, length_px: int = 25) -> Image:

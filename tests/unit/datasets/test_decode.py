@@ -64,8 +64,9 @@ def test_a_grey_picture_becomes_three_equal_channels() -> None:
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_a_cut_picture_is_refused_at_every_length(kind: str) -> None:
-    """OpenCV fills what is missing of a JPEG with grey and says nothing."""
+def test_a_cut_picture_is_refused_at_every_length(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenCV fills what is missing of a JPEG with grey and says nothing, so it must not be asked."""
+    monkeypatch.setattr(cv2, "imdecode", lambda *_: pytest.fail("the decoder saw a cut picture"))
     for length in range(len(WHOLE[kind])):
         with pytest.raises(DataError, match="picture"):
             decode_image(WHOLE[kind][:length], kind)
@@ -85,6 +86,14 @@ def test_a_picture_taken_sideways_is_set_upright(orientation: int, turns: int) -
 def _patched_frame(position: int, value: bytes) -> bytes:
     start = WHOLE["jpeg"].index(b"\xff\xc0") + 4 + position
     return WHOLE["jpeg"][:start] + value + WHOLE["jpeg"][start + len(value) :]
+
+
+def _with_second_frame() -> bytes:
+    """A small size after a large one: which one would a decoder believe?"""
+    start = WHOLE["jpeg"].index(b"\xff\xc0")
+    large = WHOLE["jpeg"][start : start + 5] + struct.pack(">HH", 60_000, 60_000)
+    segment = large + WHOLE["jpeg"][start + 9 : start + 19]
+    return WHOLE["jpeg"][:start] + segment + WHOLE["jpeg"][start:]
 
 
 def _png_of(width: int, height: int) -> bytes:
@@ -107,6 +116,7 @@ def _png_of(width: int, height: int) -> bytes:
         (_patched_frame(1, struct.pack(">HH", 60_000, 60_000)), "60000 x 60000"),
         (_png_of(16_000, 16_000), "16000 x 16000"),
         (_png_of(0, 10), "0 x 10"),
+        (_with_second_frame(), "two sizes"),
         (WHOLE["jpeg"][:200] + b"\0" * 50 + WHOLE["jpeg"][250:], "JPEG"),
     ],
 )

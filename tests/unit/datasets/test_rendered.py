@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import types
-
 import numpy as np
 import pytest
 
-from edge_road.conditions import RSCD_CLASSES, STATES
+from edge_road.conditions import RSCD_CLASSES
 from edge_road.datasets import open_dataset
 from edge_road.errors import DataError
-from edge_road.frames import Image
 from edge_road.recipe import SyntheticData
-
-
-@pytest.fixture(autouse=True)
-def _noise_instead_of_roads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The renderers are tested elsewhere; here only what they are asked for counts."""
-
-    def render(label: str, rng: np.random.Generator, height: int, width: int) -> Image:
-        assert label in STATES or label in RSCD_CLASSES
-        return rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
-
-    for module, function in (("scenes", "render_scene"), ("patches", "render_patch")):
-        stand_in = types.ModuleType(f"edge_road.synthetic.{module}")
-        setattr(stand_in, function, render)
-        monkeypatch.setitem(sys.modules, stand_in.__name__, stand_in)
 
 
 def test_scenes_are_shared_out_evenly_over_the_classes() -> None:

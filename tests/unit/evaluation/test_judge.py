@@ -77,13 +77,15 @@ def test_accuracy_over_runs_equals_a_slow_loop_whatever_the_batch(batch_size: in
     score = judge(
         ByBrightness(), images_NHWC, labels_N, ["occlusion"], runs=4, seed=9, batch_size=batch_size
     ).perturbed[0]
-    accuracies = []
+    accuracies, wet_hits = [], 0
     for run in range(4):
         said_N = ByBrightness().predict(perturb(images_NHWC, "occlusion", 9, run)).labels_N
         accuracies.append(sum(said_N == labels_N) / 30)
+        wet_hits += sum((said_N == 1) & (labels_N == 1))
     assert len(set(accuracies)) > 1
     assert score.accuracy == pytest.approx(np.mean(accuracies))
     assert score.accuracy_std == pytest.approx(np.std(accuracies, ddof=1))
+    assert score.recall["wet"] == pytest.approx(wet_hits / 40)
 
 
 def test_a_predictor_that_answers_nan_is_wrong_everywhere() -> None:

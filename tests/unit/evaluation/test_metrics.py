@@ -117,6 +117,8 @@ def test_calibration_error_of_extremes() -> None:
     certain = prediction_of([[1.0, 0.0]] * 4)
     assert metrics.calibration_error(certain, np.array([0, 0, 0, 0])) == 0.0
     assert metrics.calibration_error(certain, np.array([0, 0, 1, 1])) == 0.5
+    one_bin = prediction_of([[1.0, 0.0], [0.96, 0.04]])
+    assert metrics.calibration_error(one_bin, np.array([1, 0])) == pytest.approx((1.0 + 0.96 - 1) / 2)
     assert metrics.calibration_error(prediction_of([[math.nan, 0.0]]), np.array([0])) is None
 
 
