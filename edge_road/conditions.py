@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from edge_road.errors import DataError, suggestion
+
+if TYPE_CHECKING:  # a daemon's supervisor names states without numpy: it must speak at once
+    import numpy as np
+    import numpy.typing as npt
 
 STATES = ("dry", "wet", "icy")
 UNKNOWN = "unknown"
@@ -151,10 +153,14 @@ class ClassList:
 
     @cached_property
     def _membership_CS(self) -> npt.NDArray[np.float64]:
+        import numpy as np
+
         return np.array([[float(state == s) for s in STATES] for state in self.states])
 
     def state_probabilities(self, probabilities_NC: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
         """Add the probabilities of each state's classes (not: map the arg-max)."""
+        import numpy as np
+
         return np.asarray(probabilities_NC, dtype=np.float64) @ self._membership_CS
 
 

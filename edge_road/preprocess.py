@@ -6,13 +6,14 @@ transposition happen inside it (`mean` and `std` travel along for whoever builds
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from edge_road.config import StrictModel
-from edge_road.frames import Image
+
+if TYPE_CHECKING:
+    from edge_road.frames import Image
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Triple = tuple[float, float, float]
@@ -53,6 +54,7 @@ class Preprocessing(StrictModel):
     def prepare(self, image: Image, crop: Crop | None = None) -> Image:
         """Cut (`crop` replaces our own) and resize one RGB uint8 picture to the model's size."""
         import cv2  # here, so that a process which only reads settings stays light
+        import numpy as np
 
         part = (crop or self.crop).cut(image)
         if self.fit == "cover":

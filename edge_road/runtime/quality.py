@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from edge_road.config import StrictModel
-from edge_road.frames import Frame, Image
+
+if TYPE_CHECKING:  # the supervisor reads the settings below, but never looks at a picture
+    import numpy as np
+    import numpy.typing as npt
+
+    from edge_road.frames import Frame, Image
 
 EXPOSURE, LOW_DETAIL, FROZEN, FRAME_SIZE, TIMESTAMP = (
     "exposure",
@@ -64,6 +68,8 @@ class Seen:
 
 
 def look_at(frame: Frame, settings: QualitySettings) -> Look:
+    import numpy as np
+
     grey = _sampled_grey(frame.pixels)
     steps = np.abs(np.diff(grey, axis=0)).mean(), np.abs(np.diff(grey, axis=1)).mean()
     return Look(
@@ -116,6 +122,8 @@ def _is_frozen(seen: Seen, settings: QualitySettings) -> bool:
 
 def _sampled_grey(pixels: Image) -> npt.NDArray[np.int16]:
     """Green carries most of the brightness, and a plain copy is ten times as fast as a mean."""
+    import numpy as np
+
     rows, columns = _stride(pixels.shape[0]), _stride(pixels.shape[1])
     return pixels[::rows, ::columns, 1].astype(np.int16)
 

@@ -7,7 +7,6 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field, field_validator
 
-from edge_road.bundle import Precision
 from edge_road.config import StrictModel
 from edge_road.preprocess import Crop
 from edge_road.runtime.decision import DecisionSettings
@@ -122,7 +121,7 @@ class Vehicle(StrictModel):
     backend: Literal["onnx", "fake"] = "onnx"
     bundle: Path | None = None
     """a bundle's folder; none: the newest one"""
-    precision: Precision = "float32"
+    precision: Literal["float32", "float16", "int8"] = "float32"
     threads: int = Field(default=1, ge=1, le=64)
     source: SourceSettings = SyntheticSource()
     regions: tuple[Region, ...] = ()
