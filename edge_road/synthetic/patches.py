@@ -111,14 +111,16 @@ def _smooth(colour_CHW: Field, spot: _Spot) -> Field:
 def _slight(colour_CHW: Field, spot: _Spot) -> Field:
     hollows = 1 + 0.05 * spot.texture(tiles.noise(143, *_COARSE), 2.2)
     cracks = clamped(_crack(spot) + _crack(spot))
-    return colour_CHW * hollows * (1 - 0.8 * cracks)
+    shade: Field = hollows * (1 - 0.8 * cracks)
+    return colour_CHW * shade
 
 
 def _severe(colour_CHW: Field, spot: _Spot) -> Field:
     hollows = 1 + 0.14 * spot.texture(tiles.noise(147, *_COARSE), 1.6)
     cracks = clamped(_crack(spot) + 1.8 * spot.texture(tiles.ridges(145, 0.09), 1.5))
     depth, rim = _pothole(spot)
-    return colour_CHW * hollows * (1 - 0.8 * cracks) * (1 - 0.6 * depth + 0.35 * rim)
+    shade: Field = hollows * (1 - 0.8 * cracks) * (1 - 0.6 * depth + 0.35 * rim)
+    return colour_CHW * shade
 
 
 def _crack(spot: _Spot) -> Field:

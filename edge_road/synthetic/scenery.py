@@ -22,7 +22,7 @@ Layer = npt.NDArray[np.uint8]
 Quad = list[tuple[float, float, float]]  # corners: across, up, ahead
 
 LOOP_M = 130.0  # the roadside repeats after this distance
-_NEAREST_M = 5.0
+_NEAREST_M = 4.0
 _SHIFT = 4  # cv2 draws with 1/16 pixel, so that things glide instead of hopping
 _FARTHEST_PX = 1 << 20
 _RGBA = tuple[float, float, float, float]
@@ -130,12 +130,18 @@ def paint_scenery(scenery: Scenery, view: View, sky: Sky, travel_m: float) -> La
     painter = Painter(view, sky)
     for across_m in scenery.rails_m:
         _paint_rail(painter, across_m, travel_m)
-    placed = [((thing.along_m - travel_m) % LOOP_M + _NEAREST_M, thing) for thing in scenery.things]
+    placed = [(_ahead_m(thing, travel_m), thing) for thing in scenery.things]
     for ahead_m, thing in sorted(placed, key=lambda pair: -pair[0]):
         _paint_thing(painter, thing, ahead_m)
     if scenery.car is not None:
         _paint_car(painter, scenery.car)
     return painter.layer
+
+
+def _ahead_m(thing: Thing, travel_m: float) -> float:
+    """Distance to the near end; a house may begin behind the camera and still be in view."""
+    length_m = thing.length_m if isinstance(thing, House) else 0.0
+    return (thing.along_m - travel_m + length_m) % LOOP_M - length_m + _NEAREST_M
 
 
 def _paint_thing(painter: Painter, thing: Thing, ahead_m: float) -> None:
@@ -174,17 +180,18 @@ def _lengthwise(across_m: float, low_m: float, high_m: float, near_m: float, far
     ]
 
 
-def _paint_house(painter: Painter, house: House, near_m: float) -> None:
-    far_m = near_m + house.length_m
+def _paint_house(painter: Painter, house: House, begin_m: float) -> None:
+    far_m, near_m = begin_m + house.length_m, max(begin_m, _NEAREST_M)
     outer_m = house.across_m + math.copysign(10, house.across_m)
     front = _facing(house.across_m, outer_m, 0, house.height_m, near_m)
     painter.quads([front], painter.colour(brighter(house.tint, 0.8), near_m))
     side = _lengthwise(house.across_m, 0, house.height_m, near_m, far_m)
     painter.quads([side], painter.colour(house.tint, near_m))
     windows = [
-        _lengthwise(house.across_m, floor_m, floor_m + 1.5, begin_m, begin_m + 1.3)
+        _lengthwise(house.across_m, floor_m, floor_m + 1.5, left_m, left_m + 1.3)
         for floor_m in np.arange(1.0, house.height_m - 1.8, 3.0)
-        for begin_m in np.arange(near_m + 1.0, far_m - 1.5, 3.5)
+        for left_m in np.arange(begin_m + 1.0, far_m - 1.5, 3.5)
+        if left_m > near_m
     ]
     shine = 0.8 if house.lit else 0.0
     painter.quads(windows, painter.colour(_LAMPLIGHT if house.lit else _GLASS, near_m, shine))

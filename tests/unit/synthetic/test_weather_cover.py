@@ -1,0 +1,86 @@
+"""What weather does to the ground, part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edge_road.synthetic import cover as covers
+from edge_road.synthetic.camera import Camera, View
+from edge_road.synthetic.cover import Cover, Site, blended, random_cover
+
+GROUND = View(Camera(height_m=1.4, horizon=0.4, focal=0.8), 96, 128).ground()
+SHAPE = GROUND.ahead_m.shape
+ONES = np.ones(SHAPE, dtype=np.float32)
+SITE = Site(GROUND, travel_m=5.0, place=0.3, tracks=ONES * 0, road=ONES, edge=ONES * 0)
+GREY = np.full((3, *SHAPE), 0.4, dtype=np.float32)
+SKY = np.full((3, *SHAPE), 0.9, dtype=np.float32)
+
+
+def test_dry_leaves_the_road_as_it_is() -> None:
+    dry = Cover()
+    np.testing.assert_array_equal(covers.soaked(GREY, dry, SITE), GREY)
+    assert not covers.snow_mask(dry, SITE).any()
+    puddles = covers.puddle_mask(dry, SITE)
+    assert not puddles.any()
+    np.testing.assert_allclose(covers.mirrored(GREY, dry, SITE, puddles, ONES, SKY, SKY), GREY)
+    np.testing.assert_array_equal(covers.glazed(GREY, dry, SITE, SKY), GREY)
+
+
+def test_water_darkens_and_mirrors_more_towards_the_horizon() -> None:
+    wet = Cover(water=1.0)
+    assert covers.soaked(GREY, wet, SITE).max() < GREY.min()
+    black = GREY * 0
+    mirrored = covers.mirrored(black, wet, SITE, ONES * 0, ONES, SKY, SKY).mean(axis=(0, 2))
+    assert mirrored[5] > 2 * mirrored[-1]
+
+
+def test_more_snow_hides_more() -> None:
+    hidden = [
+        float(covers.snow_mask(Cover(snow=amount), SITE).mean()) for amount in (0.0, 0.3, 0.5, 0.7, 1.0)
+    ]
+    assert hidden == sorted(set(hidden))
+    assert hidden[0] == 0
+    assert hidden[-1] > 0.95
+
+
+def test_tyres_clear_the_snow_where_they_roll() -> None:
+    rolled = Site(GROUND, 5.0, 0.3, tracks=ONES, road=ONES, edge=ONES * 0)
+    rutted = Cover(snow=0.7, ruts=1.0)
+    assert covers.snow_mask(rutted, rolled).mean() < 0.3 < 0.7 < covers.snow_mask(rutted, SITE).mean()
+
+
+def test_a_white_verge_leaves_the_road_bare() -> None:
+    verge = Site(GROUND, 5.0, 0.3, tracks=ONES * 0, road=ONES * 0, edge=ONES)
+    white_verge = Cover(verge_snow=1.0)
+    assert covers.snow_mask(white_verge, verge).mean() > 0.9
+    assert not covers.snow_mask(white_verge, SITE).any()
+
+
+def test_glaze_is_pale_and_even() -> None:
+    iced = covers.glazed(GREY, Cover(glaze=1.0), SITE, SKY)
+    assert iced.mean() > GREY.mean() * 1.2
+
+
+def test_a_blend_begins_with_the_one_and_ends_with_the_other() -> None:
+    wet, icy = random_cover("wet", np.random.default_rng(1)), random_cover("icy", np.random.default_rng(2))
+    for share, expected in ((0.0, wet), (1.0, icy)):
+        cover = blended(wet, icy, ONES * np.float32(share))
+        for name in ("water", "puddles", "snow", "ruts", "glaze", "verge_snow"):
+            np.testing.assert_allclose(getattr(cover, name), getattr(expected, name), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_state_has_what_makes_it(seed: int) -> None:
+    dry, wet, icy = (random_cover(state, np.random.default_rng(seed)) for state in ("dry", "wet", "icy"))
+    assert (dry.water, dry.snow, dry.glaze, dry.puddles) == (0, 0, 0, 0)
+    assert wet.water > 0.5
+    assert (wet.snow, wet.glaze) == (0, 0)
+    assert icy.snow + icy.glaze > 0.45
+
+
+def test_a_white_verge_happens_in_every_state() -> None:
+    for state in ("dry", "wet", "icy"):
+        verges = [random_cover(state, np.random.default_rng(seed)).verge_snow > 0 for seed in range(60)]
+        assert any(verges)
+        assert state == "icy" or not all(verges)
