@@ -125,7 +125,7 @@ def _check_sizes(model: onnx.ModelProto, where: object) -> None:
     import onnx
 
     try:
-        inferred = onnx.shape_inference.infer_shapes(model).graph
+        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph
     except Exception as error:  # the library's errors share no narrower base
         raise BackendError(
             "the shapes of the ONNX model do not fit together", where=where, got=error

@@ -22,7 +22,9 @@ def find_gpu(library: str = "libcuda.so.1") -> Gpu | None:
     except OSError:
         return None
     count, device = ctypes.c_int(), ctypes.c_int()
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value < 1:
+    if not hasattr(driver, "cuInit") or driver.cuInit(0) != 0:
+        return None
+    if driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value < 1:
         return None
     if driver.cuDeviceGet(ctypes.byref(device), 0) != 0:
         return None

@@ -106,6 +106,14 @@ def load_plan(key: EngineKey, folder: Path) -> bytes | None:
     return plan if record.key == key and sha256(plan) == record.plan_sha256 else None
 
 
+def import_tensorrt_rtx() -> ModuleType:
+    """TensorRT for RTX GPUs has the same Python interface, and builds without a GPU."""
+    import tensorrt_rtx
+
+    module: ModuleType = tensorrt_rtx
+    return module
+
+
 def _import_tensorrt() -> ModuleType:
     try:
         import tensorrt

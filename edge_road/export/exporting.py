@@ -65,14 +65,14 @@ def export_run(run: Path, target: Target, steps: Steps, data_path: Path | None =
 def export_float(run: Path, material: Material, target: Target, steps: Steps) -> tuple[bytes, Parity]:
     """The ONNX bytes of the run's model, and how they compare with torch."""
     # torch takes seconds to import, so it is imported when a run is really exported.
-    from edge_road.export.onnx_graph import export_graph
+    from edge_road.export.onnx_graph import export_graph, one_torch_thread
     from edge_road.nn.predictor import load_model, load_run
 
     record = material.record
     with steps.step("export ONNX") as outcome:
         onnx_bytes = export_graph(load_model(run), record.preprocessing, record.classes, target.batch)
         outcome.text = f"{len(onnx_bytes) / 1e6:.1f} MB"
-    with steps.step("compare with torch") as outcome:
+    with steps.step("compare with torch") as outcome, one_torch_thread():
         images_NHWC = material.validation.draw(target.samples.parity, target.seed).images_NHWC
         parity = compare(load_run(run), open_predictor(onnx_bytes, "float32", material), images_NHWC)
         outcome.text = (
@@ -160,7 +160,7 @@ def _check_rtx(
         report = rtx_check(onnx_bytes, build_shape(material, target))
         outcome.text = report.status
         if report.status == "built":
-            outcome.text += f", {report.int8_share:.0%} of {report.heavy_kernels} conv/linear kernels in INT8"
+            outcome.text += f", {report.heavy_kernels} conv/linear kernels, {report.int8_share:.0%} in INT8"
     return report
 
 

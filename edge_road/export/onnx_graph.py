@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -69,6 +71,17 @@ def export_graph(
     content = write_model(proto)
     _require_opset(check_onnx(content, where="the exported graph").opset)
     return content
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Sums in one order, so that a figure of torch is the same in every export of a run."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _export(graph: nn.Module, example: torch.Tensor, dynamic_shapes: Any) -> Any:

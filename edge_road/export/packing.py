@@ -24,6 +24,7 @@ from edge_road.bundle import (
     write_bundle,
 )
 from edge_road.errors import BundleError
+from edge_road.evaluation.scores import Evaluation
 from edge_road.evaluation.smoke import smoke_accuracies, smoke_limits
 from edge_road.export.exporting import Export, Judged
 from edge_road.frames import Floats
@@ -31,7 +32,7 @@ from edge_road.recipe import Recipe
 
 
 def pack(export: Export, path: Path) -> Bundle:
-    """Write the released artefacts as a bundle; what is read back must give its own outputs."""
+    """Check the released artefacts once more as a bundle, write it in one step, read it back."""
     refuse_foreign_folder(path)
     probe = _probe(export)
     contents = {
@@ -39,8 +40,10 @@ def pack(export: Export, path: Path) -> Bundle:
         REPORT_FILE: _json_bytes(_report(export)),
         **{MODEL_FILES[name]: judged.measured.onnx_bytes for name, judged in export.released.items()},
     }
+    manifest = _manifest(export, probe, contents)
+    _require_own_outputs(Bundle(path, manifest, contents, digest=""))
     try:
-        write_bundle(path, _manifest(export, probe, contents), contents)
+        write_bundle(path, manifest, contents)
     except OSError as error:
         raise BundleError(
             "the bundle cannot be written",
@@ -48,10 +51,13 @@ def pack(export: Export, path: Path) -> Bundle:
             got=error.strerror,
             fix="free some space or choose another folder with --out; nothing was changed",
         ) from None
-    bundle = load_bundle(path)
-    for name in bundle.manifest.artefacts:
-        check_probe(OnnxPredictor.from_bundle(bundle, name), bundle.probe(), name)
-    return bundle
+    return load_bundle(path)
+
+
+def _require_own_outputs(bundle: Bundle) -> None:
+    """The models as a vehicle opens them give the outputs that travel with them."""
+    for precision in bundle.manifest.artefacts:
+        check_probe(OnnxPredictor.from_bundle(bundle, precision), bundle.probe(), precision)
 
 
 def refuse_foreign_folder(path: Path) -> None:
@@ -139,8 +145,8 @@ def _report_of(judged: Judged) -> dict[str, Any]:
         "reasons": list(judged.verdict.reasons),
         "checks": [check.model_dump() for check in judged.verdict.checks],
         "parity": asdict(judged.parity),
-        "clean": quality.clean.model_dump(mode="json", exclude={"mistakes"}),
-        "robust": quality.robust.model_dump(mode="json", exclude={"mistakes"}),
+        "clean": _without_mistakes(quality.clean),
+        "robust": _without_mistakes(quality.robust),
         "tensorrt_rtx": None
         if rtx is None
         else {
@@ -151,6 +157,11 @@ def _report_of(judged: Judged) -> dict[str, Any]:
             "int8_share": rtx.int8_share,
         },
     }
+
+
+def _without_mistakes(evaluation: Evaluation) -> dict[str, Any]:
+    """Positions in a sample mean nothing to the reader of a bundle."""
+    return evaluation.model_copy(update={"mistakes": ()}).model_dump(mode="json")
 
 
 def _json_bytes(values: dict[str, Any]) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import signal
 import subprocess
@@ -67,8 +68,10 @@ def rtx_check(onnx_bytes: bytes, shape: BuildShape, time_limit_s: float = TIME_L
     if importlib.util.find_spec("tensorrt_rtx") is None:
         return RtxReport("not installed", reasons=("the Python package tensorrt_rtx is not installed",))
     command = [sys.executable, "-m", "edge_road.export.rtx_child", json.dumps(asdict(shape))]
+    # The child must find this very package, also where it is not installed.
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        child = subprocess.run(command, input=onnx_bytes, capture_output=True, timeout=time_limit_s)
+        child = subprocess.run(command, input=onnx_bytes, capture_output=True, timeout=time_limit_s, env=here)
     except subprocess.TimeoutExpired:
         return RtxReport("refused", reasons=(f"TensorRT-RTX did not finish within {time_limit_s:.0f} s",))
     if child.returncode != 0:

@@ -9,14 +9,14 @@ import json
 import sys
 from typing import Any
 
+from edge_road.export.engine import import_tensorrt_rtx
 from edge_road.export.trt_network import BuildRefused, BuildShape, build_plan
 
 WORKSPACE_MIB = 1024
 
 
 def main() -> None:
-    import tensorrt_rtx as trt
-
+    trt = import_tensorrt_rtx()
     logger, lines = _recording_logger(trt)
     shape = BuildShape(**json.loads(sys.argv[1]))
     answer: dict[str, Any] = {"version": trt.__version__, "reasons": [], "plan_bytes": 0}
