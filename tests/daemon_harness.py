@@ -112,6 +112,32 @@ class Daemon:
         return "\n".join(f"{at - self.began_s:7.3f} {m.state} {m.reasons}" for at, m in self.received[-30:])
 
 
+def crowding() -> float:
+    """How many processes share one core of this machine."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+Scenario = Callable[[Path], None]
+
+
+def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
+    """Times are promised for a machine that is not overloaded; on one that is, a miss may be repeated."""
+
+    def test(tmp_path: Path) -> None:
+        for attempt in range(3):
+            folder = tmp_path / str(attempt)
+            folder.mkdir()
+            try:
+                return scenario(folder)
+            except AssertionError:
+                if attempt == 2 or crowding() == 1.0:
+                    raise
+
+    test.__name__ = scenario.__name__
+    test.__doc__ = scenario.__doc__
+    return test
+
+
 def resident_mb(pid: int) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024

@@ -28,6 +28,8 @@ from edge_road.runtime.vehicle import WorkerLimits
 log = logging.getLogger(__name__)
 
 SIGN_OF_LIFE_S = 0.1
+SWITCH_S = 0.0005
+"""a thread that wants to go on waits this long for one that computes; Python's default is 5 ms"""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -98,6 +100,7 @@ def main(arguments: list[str]) -> int:
     descriptor, parent_pid = map(int, arguments)
     _die_with(parent_pid)
     set_up_logging()
+    sys.setswitchinterval(SWITCH_S)
     link = WorkerEnd(socket.socket(fileno=descriptor))
     setup = link.receive_setup()
     _limit_ourselves(setup.vehicle.worker)

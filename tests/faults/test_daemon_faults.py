@@ -13,7 +13,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-from daemon_harness import SCRIPT, Daemon, pattern_vehicle
+from daemon_harness import SCRIPT, Daemon, pattern_vehicle, retried_on_a_busy_machine
 
 from edge_road.road_state import RoadState
 
@@ -30,6 +30,7 @@ TROUBLES = [
 EVERY_S, LASTS_S = 2.5, 1.5
 
 
+@retried_on_a_busy_machine
 def test_a_drive_full_of_trouble_tells_each_in_time_and_never_makes_a_state_of_it(tmp_path: Path) -> None:
     faults = [
         {"kind": kind, "at": EVERY_S * (number + 1), "seconds": LASTS_S}
@@ -45,7 +46,7 @@ def test_a_drive_full_of_trouble_tells_each_in_time_and_never_makes_a_state_of_i
             assert told_s - began_s <= limit_s, fault
             back_s = daemon.wait_for_state("dry", since_s=began_s + LASTS_S)
             assert back_s - (began_s + LASTS_S) <= 3.0, fault
-            if reason != "frozen":  # the first frames of a frozen camera are good ones
+            if reason not in ("frozen", "frame_size"):  # one begins with good frames, one ends with them
                 claims = states_claimed(daemon, began_s, began_s + LASTS_S)
                 assert not claims, (fault, claims)
         assert daemon.stop() == 0
@@ -57,6 +58,7 @@ def states_claimed(daemon: Daemon, from_s: float, to_s: float) -> list[RoadState
     return [m for m in states if from_s <= (m.captured_mono_ns or 0) / 1e9 < to_s - 0.1]
 
 
+@retried_on_a_busy_machine
 def test_a_camera_that_hangs_is_cut_off_with_its_process(tmp_path: Path) -> None:
     faults = [{"kind": "hang", "at": 2.0, "seconds": 3.0}]
     truth = tmp_path / "truth.json"
@@ -74,6 +76,7 @@ def test_a_camera_that_hangs_is_cut_off_with_its_process(tmp_path: Path) -> None
         assert daemon.stop() == 0
 
 
+@retried_on_a_busy_machine
 def test_a_killed_worker_is_told_at_once_and_replaced(tmp_path: Path) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         daemon.wait_for_state("dry")
@@ -87,6 +90,7 @@ def test_a_killed_worker_is_told_at_once_and_replaced(tmp_path: Path) -> None:
     assert [m.seq for m in daemon.messages] == list(range(len(daemon.messages)))
 
 
+@retried_on_a_busy_machine
 def test_a_stopped_worker_is_an_inference_that_stalls_and_is_replaced(tmp_path: Path) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         daemon.wait_for_state("dry")
@@ -196,6 +200,7 @@ def test_a_reader_that_leaves_ends_the_daemon_quietly(tmp_path: Path) -> None:
         process.wait()
 
 
+@retried_on_a_busy_machine
 def test_a_folder_of_pictures_may_vanish_and_return(tmp_path: Path) -> None:
     folder = tmp_path / "photos"
     folder.mkdir()

@@ -13,7 +13,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from daemon_harness import ROOT, SCRIPT, STATES, Daemon, pattern_vehicle
+from daemon_harness import ROOT, SCRIPT, STATES, Daemon, crowding, pattern_vehicle, retried_on_a_busy_machine
 
 from edge_road.backends.fake import LEVEL_OF_STATE
 from edge_road.road_state import parse_message
@@ -52,13 +52,15 @@ def test_a_drive_is_told_from_the_first_heartbeat_to_the_last_word(tmp_path: Pat
     assert json.loads(truth.read_text())["segments"][1] == {"state": "icy", "seconds": 6.0}
 
 
+@retried_on_a_busy_machine
 def test_the_first_heartbeat_comes_within_a_second(tmp_path: Path) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         first_s, message = daemon.wait_for(lambda m: True)
         assert message.state == "unknown"
-        assert first_s - daemon.began_s <= 1.0
+        assert first_s - daemon.began_s <= 1.0 * crowding()
 
 
+@retried_on_a_busy_machine
 def test_a_blind_daemon_keeps_its_heartbeat(tmp_path: Path) -> None:
     blind = [{"kind": "silence", "at": 1.0, "seconds": 600.0}]
     with Daemon(tmp_path, vehicle=pattern_vehicle(faults=blind)) as daemon:
@@ -182,13 +184,14 @@ def test_importing_the_runtime_is_quick_and_light() -> None:
         "s = time.process_time() - began\n"
         "import sys, json; print(json.dumps([s, sorted(set(sys.modules) & set(sys.argv[1:]))]))"
     )
-    heavy = ["torch", "torchvision", "timm", "matplotlib", "cv2", "av", "onnx", "onnxruntime"]
+    heavy = ["torch", "torchvision", "timm", "matplotlib", "cv2", "av", "onnx", "onnxruntime", "numpy"]
     command = [sys.executable, "-c", code, *heavy]
     runs = [json.loads(subprocess.check_output(command, cwd=ROOT, text=True, timeout=60)) for _ in range(3)]
     assert [found for _, found in runs] == [[], [], []]
     assert min(seconds for seconds, _ in runs) < 0.5
 
 
+@retried_on_a_busy_machine
 def test_a_minute_of_road_is_right_in_95_percent_of_its_seconds(tmp_path: Path) -> None:
     truth = tmp_path / "truth.json"
     segments = [("dry", 20.0), ("wet", 14.0), ("icy", 14.0), ("dry", 12.0)]

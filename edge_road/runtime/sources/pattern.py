@@ -12,11 +12,15 @@ from edge_road.runtime.sources.drive import DriveSource, write_truth
 from edge_road.runtime.vehicle import PatternFault, PatternSource
 
 GRAIN = 12
+GRAINS = 7
+"""as many different pictures of one state"""
 
 
 class PatternCamera(DriveSource):
     def __init__(self, settings: PatternSource, clock: Clock, origin_ns: int | None = None) -> None:
         self._settings = settings
+        shape = (GRAINS, settings.height, settings.width, 1)
+        self._grains = np.random.default_rng(0).integers(0, 2 * GRAIN + 1, shape, dtype=np.uint8)
         seconds = sum(segment.seconds for segment in settings.segments)
         description = f"test pattern, {seconds:g} s at {settings.fps:g} fps"
         super().__init__(clock, settings.fps, seconds, settings.loop, origin_ns, description)
@@ -37,9 +41,8 @@ class PatternCamera(DriveSource):
         return self._grainy(number, (LEVEL_OF_STATE[self._state_at(number / self._fps)],) * 3, shrink)
 
     def _grainy(self, number: int, color: tuple[int, int, int], shrink: int = 1) -> Image:
-        size = (self._settings.height // shrink, self._settings.width // shrink, 1)
-        grain = np.random.default_rng(number).integers(-GRAIN, GRAIN + 1, size)
-        return np.asarray(grain + color, np.uint8)
+        grain = self._grains[number % GRAINS][::shrink, ::shrink]
+        return np.asarray(grain + np.array(color, np.uint8) - np.uint8(GRAIN), np.uint8)
 
     def _state_at(self, seconds: float) -> str:
         for segment in self._settings.segments:
