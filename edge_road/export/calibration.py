@@ -77,7 +77,8 @@ def activation_reach(
     largest = dict.fromkeys(tensors, 0.0)
     for values in _run(onnx_bytes, tensors, images_NHWC):
         for name, value in zip(tensors, values):
-            largest[name] = max(largest[name], float(np.abs(value).max()))
+            # np.maximum keeps NaN, which the built-in max would drop.
+            largest[name] = float(np.maximum(largest[name], np.abs(value).max()))
     if broken := [name for name in tensors if not np.isfinite(largest[name])]:
         raise DataError("the model gives infinite or undefined values on training images", got=broken[0])
     histograms = {name: Histogram(max(reach, SMALLEST_RANGE)) for name, reach in largest.items()}
