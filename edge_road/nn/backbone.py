@@ -35,11 +35,16 @@ class Backbone:
 
 def build_backbone(name: str) -> Backbone:
     """Freshly initialised from torch's global seed."""
-    if name.startswith(TORCHVISION) and name in torchvision_names():
+    if name in torchvision_names():
         return _from_torchvision(name)
-    if ":" not in name and timm.is_model(name):
+    if name in timm_names():
         return _from_timm(name)
     raise _unknown(name)
+
+
+def timm_names() -> list[str]:
+    """Architectures, and architectures with the tag of their published weights."""
+    return [*timm.list_models(), *timm.list_pretrained()]
 
 
 def torchvision_names() -> list[str]:
@@ -48,10 +53,7 @@ def torchvision_names() -> list[str]:
 
 
 def _from_timm(name: str) -> Backbone:
-    try:
-        module: Any = timm.create_model(name, num_classes=0)
-    except RuntimeError:  # the model is known, the tag after its dot is not
-        raise _unknown(name) from None
+    module: Any = timm.create_model(name, num_classes=0)
     published = module.pretrained_cfg
     head = published.get("classifier") or ()
     return Backbone(
@@ -82,8 +84,7 @@ def _cut_last_linear(module: nn.Module) -> tuple[str, int]:
 
 
 def _unknown(name: str) -> ConfigError:
-    names = [*timm.list_models(), *timm.list_pretrained(), *torchvision_names()]
-    match = nearest(name, names)
+    match = nearest(name, [*timm_names(), *torchvision_names()])
     return ConfigError(
         "unknown backbone",
         where="model.backbone",

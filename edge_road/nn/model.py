@@ -1,12 +1,13 @@
 """The road classifier: backbone, feature layer, classifier, with the normalisation inside.
 
-Shape suffixes: B batch, C classes (after H, W: channels before them), D features.
+Shape suffixes: B batch, C classes (of images: channels), H height, W width, P pooled, D features.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -33,8 +34,9 @@ class RoadModel(nn.Module):
         self.register_buffer("mean", torch.tensor(backbone.mean).view(3, 1, 1))
         self.register_buffer("std", torch.tensor(backbone.std).view(3, 1, 1))
         self.backbone = backbone.module
-        self.feature_layer = _linear(backbone.width, features, follows="relu")
-        self.classifier = _linear(features, classes, follows="linear")
+        # Features start small, within delta_v: else compactness presses out what tells classes apart.
+        self.feature_layer = _linear(backbone.width, features, gain=0.1)
+        self.classifier = _linear(features, classes, gain=1.0)
 
     def forward(self, images_BCHW: Tensor) -> Output:
         pooled_BP = self.backbone((images_BCHW - self.mean) / self.std)
@@ -64,10 +66,10 @@ def _load_backbone(backbone: Backbone, weights: str) -> None:
     load_strictly(backbone.module, drop_head(tensors, backbone), where=where, model=backbone.name)
 
 
-def _linear(inputs: int, outputs: int, *, follows: Literal["relu", "linear"]) -> nn.Linear:
-    """Keeps the size of what passes through, whatever the widths: He et al. after a ReLU."""
+def _linear(inputs: int, outputs: int, *, gain: float) -> nn.Linear:
+    """Its outputs are `gain` times the size of its inputs, whatever their number."""
     layer = nn.Linear(inputs, outputs)
-    nn.init.kaiming_normal_(layer.weight, nonlinearity=follows)
+    nn.init.normal_(layer.weight, std=gain / math.sqrt(inputs))
     nn.init.zeros_(layer.bias)
     return layer
 

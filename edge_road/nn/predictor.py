@@ -10,13 +10,14 @@ import numpy as np
 import torch
 
 from edge_road.conditions import ClassList
+from edge_road.config import check_settings
 from edge_road.errors import BackendError, ConfigError
 from edge_road.files import sha256
 from edge_road.frames import Images, Prediction, join
 from edge_road.nn.model import RoadModel, build_model
 from edge_road.nn.weights import load_strictly, parse_tensors, read_bytes
 from edge_road.recipe import ModelSettings
-from edge_road.run_record import WEIGHTS_FILE, RunRecord, load_record
+from edge_road.run_record import RECORD_FILE, WEIGHTS_FILE, RunRecord, load_record
 
 
 class TorchPredictor:
@@ -77,18 +78,19 @@ def _load(run: Path, record: RunRecord) -> RoadModel:
             expected=f"sha256 {record.weights_sha256}",
             fix="restore the file, or train again",
         )
-    model = build_model(
-        ModelSettings(backbone=record.backbone, features=record.features), len(record.classes)
-    )
+    described = {"backbone": record.backbone, "features": record.features}
+    settings = check_settings(ModelSettings, described, where=run / RECORD_FILE)
+    model = build_model(settings, len(record.classes))
     load_strictly(model, parse_tensors(content, where=path), where=path, model=record.backbone)
     return model.eval()
 
 
 @contextmanager
 def _evaluating(model: RoadModel) -> Iterator[None]:
-    training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module, training in modes:
+            module.training = training

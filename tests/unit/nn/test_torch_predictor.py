@@ -79,8 +79,9 @@ def test_the_predictor_says_what_the_model_says(model: RoadModel, images: Images
 def test_predicting_during_training_leaves_the_model_as_it_was(model: RoadModel, images: Images) -> None:
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     model.train()
+    model.classifier.eval()  # a part that someone has frozen
     TorchPredictor(model, ROAD_CLASSES, SIZE).predict(images)
-    assert model.training
+    assert (model.training, model.backbone.training, model.classifier.training) == (True, True, False)
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
 
 
