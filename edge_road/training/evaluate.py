@@ -85,7 +85,8 @@ def _report_folder(places: Sequence[Path]) -> Path:
     """Beside a run's other files; a bundle is sealed, so its report lies outside."""
     if len(places) == 1 and (places[0] / RECORD_FILE).is_file():
         return places[0]
-    return workspace.home() / "reports" / "+".join(place.resolve().name for place in places)[:100]
+    names = dict.fromkeys(place.resolve().name for place in places)
+    return workspace.home() / "reports" / "+".join(names)[:100]
 
 
 def _table(report: Report) -> str:
@@ -125,15 +126,29 @@ def _parser() -> argparse.ArgumentParser:
         "subjects", nargs="*", metavar="RUN_OR_BUNDLE", help="folders or names; default: the newest run"
     )
     parser.add_argument(
-        "--data", type=Path, help="judge on other pictures: class folders or RSCD (default: the recipe's)"
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="judge on other pictures: class folders or RSCD (default: the recipe's)",
     )
-    parser.add_argument("--split", choices=(*SPLITS, ALL_SPLITS), default="test")
-    parser.add_argument("--images", type=_number(1), help="at most so many pictures, drawn by the seed")
-    parser.add_argument("--runs", type=_number(1), default=DEFAULT_RUNS, help="of every random perturbation")
-    parser.add_argument("--perturbations", metavar="A,B,...", help="default: all; '' for clean only")
-    parser.add_argument("--seed", type=_number(0), default=0, help="of the perturbations")
+    parser.add_argument("--split", choices=(*SPLITS, ALL_SPLITS), default="test", help="default: test")
     parser.add_argument(
-        "--out", type=Path, help="folder of the report (default: the run's, or reports/ for bundles)"
+        "--images", type=_number(1), metavar="N", help="at most so many pictures, drawn by the seed"
+    )
+    parser.add_argument(
+        "--runs",
+        type=_number(1),
+        default=DEFAULT_RUNS,
+        metavar="N",
+        help="of every random perturbation (default: %(default)s)",
+    )
+    parser.add_argument("--perturbations", metavar="A,B,...", help="default: all; '' for clean only")
+    parser.add_argument("--seed", type=_number(0), default=0, metavar="N", help="of the perturbations")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the report (default: the run's, or reports/ for bundles)",
     )
     return parser
 
