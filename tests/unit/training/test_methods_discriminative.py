@@ -30,6 +30,7 @@ class Recorder(RoadModel):
         layers = [nn.BatchNorm2d(3)] if normalised else []
         module = nn.Sequential(*layers, nn.Conv2d(3, 8, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten())
         super().__init__(Backbone("small", module, 8, (0.5,) * 3, (0.1,) * 3), features=6, classes=3)
+        nn.init.normal_(self.feature_layer.weight)  # spread beyond delta_v, so that every term counts
         self.seen: list[Tensor] = []
 
     def forward(self, images_BCHW: Tensor) -> Output:
@@ -105,6 +106,7 @@ def test_partial_gives_running_centroids_to_all_terms_but_the_margin(images: Ten
     running = 0.5 * old + 0.5 * naive
     noisy = model(add_gaussian_noise(images, 40 / 255, seeded())).features_BD
     W, b = model.classifier.weight, model.classifier.bias
+    assert all(term > 0 for term in step.terms.values())
     assert torch.allclose(step.terms["compactness"], losses.compactness(features, LABELS, running, 0.5))
     assert torch.allclose(step.terms["alignment"], losses.alignment(noisy, LABELS, running, 0.5))
     assert torch.allclose(step.terms["norm_penalty"], losses.norm_penalty(running, LABELS))
