@@ -69,5 +69,5 @@ def trained_parameters(model: nn.Module, method: nn.Module) -> dict[str, nn.Para
 def _laid_out_like(parameter: nn.Parameter, value: Tensor) -> Tensor:
     """Files hold plain contiguous tensors; another memory layout could round differently."""
     if value.shape != parameter.shape:
-        return value.clone()  # Adam's step count
+        return value.to(parameter.device, copy=True)  # Adam's step count
     return torch.empty_like(parameter, requires_grad=False).copy_(value)

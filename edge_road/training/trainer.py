@@ -196,7 +196,7 @@ def _refuse_unless_finite(loss: Tensor, where: str) -> None:
         raise TrainingError(
             "the loss is no longer a finite number",
             where=where,
-            got=float(loss),
+            got=float(loss.detach()),
             fix="lower optimizer.learning_rate, or warm up with optimizer.warmup_epochs; "
             "the checkpoint of the epoch before is intact",
         )

@@ -1,0 +1,224 @@
+"""The loop learns, keeps the best epoch by validation, stops on a loss that is no number, and resumes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from edge_road.errors import TrainingError
+from edge_road.training.journal import EpochRecord
+from edge_road.training.methods import Step
+from edge_road.training.pictures import PicturesInMemory
+from edge_road.training.trainer import Trainer
+
+MakeTrainer = Callable[..., Trainer]
+SOFTMAX = {"name": "softmax"}
+
+
+def lines(run: Path) -> list[dict[str, Any]]:
+    text = (run / "metrics.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def untimed(run: Path) -> list[dict[str, Any]]:
+    return [{k: v for k, v in line.items() if k not in ("seconds", "images_per_s")} for line in lines(run)]
+
+
+def newest_state(run: Path) -> dict[str, torch.Tensor]:
+    path = max((run / "last").iterdir())
+    return {name: tensor for name, tensor in load_file(path).items() if name != "edge_road_sha256"}
+
+
+def assert_same_training(first: Path, second: Path) -> None:
+    assert (first / "best.safetensors").read_bytes() == (second / "best.safetensors").read_bytes()
+    ours, theirs = newest_state(first), newest_state(second)
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert untimed(first) == untimed(second)
+
+
+def interrupt_after(trainer: Trainer, epochs: int) -> None:
+    """Stop where a power cut would: the epoch is trained, its checkpoint not yet written."""
+    save = trainer._save
+
+    def save_unless_dead() -> None:
+        if len(trainer.history) > epochs:
+            raise InterruptedError
+        save()
+
+    trainer._save = save_unless_dead  # type: ignore[method-assign]
+    with pytest.raises(InterruptedError):
+        trainer.fit()
+
+
+@pytest.mark.parametrize("method", ["softmax", "discriminative"])
+def test_it_learns_coloured_pictures(make_trainer: MakeTrainer, method: str) -> None:
+    trainer = make_trainer(
+        method={"name": method}, training={"epochs": 12}, optimizer={"learning_rate": 0.05}
+    )
+    best = trainer.fit()
+    assert best.validation_accuracy >= 0.9
+    assert trainer.history[-1].loss < trainer.history[0].loss
+
+
+def test_loss_terms_are_recorded_by_name_and_add_up(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(training={"epochs": 1})
+    trainer.fit()
+    (line,) = lines(trainer.run)
+    assert set(line["terms"]) == {"softmax", "compactness", "margin", "norm_penalty", "alignment"}
+    assert sum(line["terms"].values()) == pytest.approx(line["loss"], rel=1e-5)
+
+
+def test_the_same_recipe_gives_the_same_training(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        make_trainer(tmp_path / name).fit()
+    assert_same_training(tmp_path / "first", tmp_path / "second")
+
+
+def test_another_seed_gives_another_training(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    make_trainer(tmp_path / "first").fit()
+    make_trainer(tmp_path / "second", seed=1).fit()
+    assert untimed(tmp_path / "first") != untimed(tmp_path / "second")
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd"])
+@pytest.mark.parametrize("epochs", [0, 1, 3])
+def test_a_resumed_training_equals_an_uninterrupted_one(
+    make_trainer: MakeTrainer, tmp_path: Path, optimizer: str, epochs: int
+) -> None:
+    settings = {"optimizer": {"name": optimizer, "schedule": "cosine", "warmup_epochs": 1.0}}
+    make_trainer(tmp_path / "whole", **settings).fit()
+    interrupt_after(make_trainer(tmp_path / "broken", **settings), epochs)
+    make_trainer(tmp_path / "broken", **settings).fit()
+    assert_same_training(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_a_damaged_newest_checkpoint_costs_an_epoch_and_nothing_else(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    make_trainer(tmp_path / "whole").fit()
+    interrupt_after(make_trainer(tmp_path / "broken"), 3)
+    newest = max((tmp_path / "broken" / "last").iterdir())
+    newest.write_bytes(newest.read_bytes()[:1000])
+    resumed = make_trainer(tmp_path / "broken")
+    resumed.fit()
+    assert_same_training(tmp_path / "whole", tmp_path / "broken")
+    damaged, continuing = resumed.progress.notes  # type: ignore[attr-defined]
+    assert "damaged" in damaged
+    assert continuing == "continuing after epoch 2"
+
+
+def test_best_weights_are_those_of_the_best_epoch_by_validation(make_trainer: MakeTrainer) -> None:
+    """Epoch 2 is the best; the weights of later epochs must not reach the file."""
+    trainer = make_trainer(method=SOFTMAX)
+    accuracies = iter([0.5, 0.9, 0.7, 0.9])
+    weights = {}
+
+    def scripted(epoch: int, lesson: Any, exam: Any, seconds: float) -> None:
+        exam.correct, exam.images = round(next(accuracies) * 10), 10
+        exam.sums = {"loss": 10.0}
+        weights[epoch + 1] = trainer.model.state_dict()["classifier.weight"].clone()
+        record(epoch, lesson, exam, seconds)
+
+    record, trainer._record = trainer._record, scripted  # type: ignore[method-assign]
+    assert trainer.fit().epoch == 2
+    assert trainer.progress.best_epochs == [1, 2]  # type: ignore[attr-defined]
+    assert torch.equal(load_file(trainer.run / "best.safetensors")["classifier.weight"], weights[2])
+    assert not torch.equal(weights[2], weights[4])
+
+
+def test_a_finished_training_is_not_trained_again(make_trainer: MakeTrainer, tmp_path: Path) -> None:
+    best = make_trainer().fit()
+    before = (tmp_path / "run" / "best.safetensors").read_bytes()
+    (tmp_path / "run" / "best.safetensors").unlink()
+    assert make_trainer().fit() == best
+    assert (tmp_path / "run" / "best.safetensors").read_bytes() == before, "it comes back from the checkpoint"
+
+
+def poison(trainer: Trainer, batch: int, value: float) -> None:
+    """Make the loss of the given batch, counted over epochs, no number."""
+    forward, count = trainer.method.forward, iter(range(1000))
+
+    def poisoned(*arguments: Any) -> Step:
+        step: Step = forward(*arguments)
+        return step._replace(total=step.total * value) if next(count) == batch else step
+
+    trainer.method.forward = poisoned  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_stops_and_names_epoch_and_batch(
+    make_trainer: MakeTrainer, value: float
+) -> None:
+    trainer = make_trainer(method=SOFTMAX)
+    poison(trainer, batch=len(trainer.train) + 1, value=value)
+    with pytest.raises(TrainingError, match="no longer a finite number") as error:
+        trainer.fit()
+    assert "epoch 2, batch 2 of 4" in str(error.value)
+    assert error.value.exit_code == 2
+
+
+def test_after_a_bad_loss_the_last_checkpoint_is_intact_and_training_can_go_on(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    make_trainer(tmp_path / "whole").fit()
+    trainer = make_trainer(tmp_path / "broken")
+    poison(trainer, batch=2 * len(trainer.train), value=float("nan"))
+    with pytest.raises(TrainingError):
+        trainer.fit()
+    make_trainer(tmp_path / "broken").fit()
+    assert_same_training(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_weights_that_break_in_validation_stop_it_too(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(training={"epochs": 1})
+    trainer.train = type(trainer.train)(trainer.train.pictures, batch_size=30)  # one update
+    update = trainer._update
+
+    def broken_update(step: Step) -> None:
+        update(step)
+        with torch.no_grad():
+            trainer.model.classifier.bias.fill_(float("inf"))
+
+    trainer._update = broken_update  # type: ignore[method-assign]
+    with pytest.raises(TrainingError, match="finite") as error:
+        trainer.fit()
+    assert "the validation after epoch 1" in str(error.value)
+
+
+def test_the_rate_follows_the_schedule(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(
+        optimizer={"schedule": "step", "milestones": (2,), "factor": 0.1, "learning_rate": 0.01}
+    )
+    trainer.fit()
+    assert [line["learning_rate"] for line in lines(trainer.run)] == pytest.approx([0.01, 0.01, 0.001, 0.001])
+
+
+def test_validation_runs_in_eval_mode_and_sees_clean_statistics(make_trainer: MakeTrainer) -> None:
+    """With noisy copies in training, running averages alone would be those of a mixture."""
+    statistics = {}
+    for clean in (True, False):
+        trainer = make_trainer(training={"epochs": 1, "clean_batch_norm": clean})
+        trainer.run = trainer.run / str(clean)
+        trainer.fit()
+        assert not trainer.model.training
+        statistics[clean] = load_file(trainer.run / "best.safetensors")["trunk.1.running_mean"]
+    assert not torch.allclose(statistics[True], statistics[False])
+
+
+def test_ties_go_to_the_lower_loss(
+    make_trainer: MakeTrainer, pictures: Callable[..., PicturesInMemory]
+) -> None:
+    trainer = make_trainer(training={"epochs": 6}, pictures=pictures(24))
+    best = trainer.fit()
+    rivals: list[EpochRecord] = [
+        record for record in trainer.history if record.validation_accuracy == best.validation_accuracy
+    ]
+    assert best.validation_loss == min(record.validation_loss for record in rivals)
+    assert best.validation_accuracy == max(record.validation_accuracy for record in trainer.history)
