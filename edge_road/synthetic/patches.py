@@ -47,8 +47,8 @@ def render_patch(
     colour_CHW = _MATERIALS[material](spot)
     if label.unevenness:
         colour_CHW = _UNEVENNESS[label.unevenness](colour_CHW, spot)
-    lit_CHW = _FRICTIONS[label.friction](colour_CHW, spot) * rng.uniform(0.85, 1.1)
-    lens = replace(random_lens(rng), exposure=rng.uniform(0.95, 1.3), adaptation=rng.uniform(0.1, 0.4))
+    lit_CHW = _FRICTIONS[label.friction](colour_CHW, spot) * rng.uniform(0.9, 1.1)
+    lens = replace(random_lens(rng), exposure=1.1, adaptation=rng.uniform(0, 0.25), balance=(1.0, 1.0, 1.0))
     return photograph(lens, np.ascontiguousarray(lit_CHW.transpose(1, 2, 0), dtype=np.float32), rng)
 
 
@@ -67,7 +67,7 @@ def _random_camera(rng: np.random.Generator) -> Camera:
 
 
 def _asphalt(spot: _Spot) -> Field:
-    tint = brighter((1.02, 1.0, 0.97), spot.rng.uniform(0.28, 0.45))
+    tint = brighter((0.98, 1.0, 1.02), spot.rng.uniform(0.26, 0.38))
     aggregate = 0.13 * spot.texture(tiles.stones(101), 0.45) + 0.06 * spot.texture(
         tiles.noise(102, *_FINE), 0.5
     )
@@ -76,7 +76,7 @@ def _asphalt(spot: _Spot) -> Field:
 
 
 def _concrete(spot: _Spot) -> Field:
-    tint = brighter((1.03, 1.0, 0.93), spot.rng.uniform(0.55, 0.72))
+    tint = brighter((1.06, 1.0, 0.88), spot.rng.uniform(0.58, 0.72))
     sand = 0.03 * spot.texture(tiles.noise(111, *_FINE), 0.4) + 0.05 * spot.texture(
         tiles.noise(112, *_COARSE), 2.0
     )
@@ -161,17 +161,19 @@ def _wet(colour_CHW: Field, spot: _Spot) -> Field:
     """A film: dark, with a broken sheen that lies lengthwise."""
     sheen = spot.texture(tiles.noise(151, 1 / 5, 1 / 40), 2.4, 3.0)
     glints = clamped(spot.texture(tiles.noise(152, *_FINE), 0.5) - 1.6)
-    shine = clamped(0.14 + 0.05 * sheen + 0.3 * glints, 0, 0.6)
+    shine = clamped(0.1 + 0.04 * sheen + 0.3 * glints, 0, 0.6)
     return colour_CHW * 0.5 * (1 - shine) + shine * _overhead(spot)
 
 
 def _water(colour_CHW: Field, spot: _Spot) -> Field:
     """Standing water: a mirror with ripples and a sharp bank, the ground dim below it."""
-    bank = spot.texture(tiles.noise(155, *_COARSE), 6.0) + spot.rng.uniform(1.2, 2.0)
+    bank = spot.texture(tiles.noise(155, *_COARSE), 6.0) + spot.rng.uniform(1.5, 2.2)
     pool = clamped(bank * 9)
     ripples = spot.texture(tiles.noise(156, 1 / 10, 1 / 40), 1.2, 0.5)
-    mirror = _overhead(spot) * (1.05 + 0.12 * ripples)
-    deep = colour_CHW * 0.52 + mirror * 0.38
+    # Cracks and holes swallow part of the mirror: the water is disturbed and deeper there.
+    bottom: Field = colour_CHW.mean(axis=0) / colour_CHW.mean()
+    mirror = _overhead(spot) * ((0.9 + 0.2 * ripples) * clamped(bottom, 0.35, 1.1))
+    deep = colour_CHW * 0.6 + mirror * 0.4
     return _wet(colour_CHW, spot) * (1 - pool) + deep * pool
 
 
@@ -182,8 +184,8 @@ def _overhead(spot: _Spot) -> Field:
     y = np.linspace(0, 0.04, rows, dtype=np.float32)[:, None] + np.float32(spot.place * 0.3)
     shape = (rows, columns)
     shadows = tiles.noise(158, *_COARSE).at(np.broadcast_to(x, shape), np.broadcast_to(y, shape))
-    sky: Colour = (0.82, 0.88, 0.97)
-    return planar(sky) * clamped(0.95 - 0.5 * clamped(shadows), 0.2, 1)
+    sky: Colour = (0.66, 0.84, 1.08)
+    return planar(sky) * clamped(0.95 - 0.25 * clamped(shadows), 0.2, 1)
 
 
 def _fresh_snow(colour_CHW: Field, spot: _Spot) -> Field:

@@ -140,7 +140,7 @@ def _line(ground: Ground, across_m: float, width_m: float) -> Field:
 
 
 def random_pavement(rng: np.random.Generator) -> Pavement:
-    shade = rng.uniform(0.16, 0.45) if rng.random() < 0.7 else rng.uniform(0.45, 0.68)
+    shade = rng.uniform(0.16, 0.45) if rng.random() < 0.7 else rng.uniform(0.45, 0.64)
     concrete = shade > 0.5 and rng.random() < 0.7
     warm = rng.normal(0.0, 0.03)
     lane_m = rng.uniform(3.0, 3.7)
@@ -148,7 +148,7 @@ def random_pavement(rng: np.random.Generator) -> Pavement:
         lane_m=lane_m,
         shoulder_m=rng.uniform(0.2, 1.6),
         tint=(shade * (1 + warm), shade, shade * (1 - warm)),
-        grain=rng.uniform(0.05, 0.11),
+        grain=rng.uniform(0.05, 0.1) * (1.15 - shade),
         blotches=rng.uniform(0.02, 0.06),
         cracks=rng.uniform(0.3, 0.7) if rng.random() < 0.55 else 0.0,
         patches=tuple(_random_patch(rng, lane_m) for _ in range(rng.integers(0, 4))),
@@ -177,5 +177,5 @@ def _random_patch(rng: np.random.Generator, lane_m: float) -> Patch:
         width_m=rng.uniform(0.6, 2.8),
         begin_m=rng.uniform(0, 60),
         length_m=rng.uniform(1.0, 9.0),
-        shade=rng.uniform(0.6, 0.85) if rng.random() < 0.7 else rng.uniform(1.1, 1.3),
+        shade=rng.uniform(0.6, 0.85) if rng.random() < 0.7 else rng.uniform(1.08, 1.18),
     )

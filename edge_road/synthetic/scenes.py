@@ -12,11 +12,10 @@ import cv2
 import numpy as np
 
 from edge_road.frames import Image
-from edge_road.synthetic import cover as covers
-from edge_road.synthetic import tiles
+from edge_road.synthetic import surfaces, tiles
 from edge_road.synthetic.camera import Camera, Ground, View, random_camera
 from edge_road.synthetic.colours import Field, packed, planar
-from edge_road.synthetic.cover import Cover, Site, random_cover
+from edge_road.synthetic.cover import Cover, random_cover
 from edge_road.synthetic.lens import Lens, photograph, random_lens
 from edge_road.synthetic.pavement import (
     Pavement,
@@ -29,6 +28,7 @@ from edge_road.synthetic.pavement import (
 from edge_road.synthetic.roadside import random_scenery
 from edge_road.synthetic.scenery import Layer, Scenery, paint_scenery
 from edge_road.synthetic.sky import Sky, paint_sky, random_sky
+from edge_road.synthetic.surfaces import Site
 
 
 @dataclass(frozen=True)
@@ -103,18 +103,17 @@ def _draw_ground(
     site = _site(style.pavement, ground, travel_m)
     verge_CHW = paint_verge(style.pavement, ground, travel_m)
     road_CHW = paint_road(style.pavement, ground, travel_m, site.tracks)
-    colour_CHW = covers.soaked(verge_CHW + site.road * (road_CHW - verge_CHW), cover, site)
+    colour_CHW = surfaces.soaked(verge_CHW + site.road * (road_CHW - verge_CHW), cover, site)
     bare = np.ones_like(site.road)
     if np.any(cover.snow) or np.any(cover.verge_snow):
-        snow = covers.snow_mask(cover, site)
-        colour_CHW, bare = covers.snowed(colour_CHW, cover, site, snow), 1 - snow
+        snow = surfaces.snow_mask(cover, site)
+        colour_CHW, bare = surfaces.snowed(colour_CHW, cover, site, snow), 1 - snow
     colour_CHW *= _light(style, site)
     if np.any(cover.water):
-        puddles = covers.puddle_mask(cover, site)
         mirrors = [_mirror(world, view, ground, streak) for streak in (0.015, 0.16)]
-        colour_CHW = covers.mirrored(colour_CHW, cover, site, puddles, bare, *mirrors)
+        colour_CHW = surfaces.mirrored(colour_CHW, cover, site, bare, *mirrors)
     if np.any(cover.glaze):
-        colour_CHW = covers.glazed(colour_CHW, cover, site, _mirror(world, view, ground, 0.16))
+        colour_CHW = surfaces.glazed(colour_CHW, cover, site, _mirror(world, view, ground, 0.16))
     return _through_air(colour_CHW, style.sky, site, cover)
 
 

@@ -30,7 +30,10 @@ class Tile:
 
 def _wrapped(periods: Field) -> Field:
     # Far quicker than np.mod or cv2.BORDER_WRAP, and remap is limited to 15-bit coordinates.
-    return (periods - np.floor(periods)) * SIZE
+    pixels = np.floor(periods)
+    np.subtract(periods, pixels, out=pixels)
+    pixels *= SIZE
+    return pixels
 
 
 def _with_seam(values: Field) -> Field:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edge_road.synthetic import cover as covers
+from edge_road.synthetic import surfaces
 from edge_road.synthetic.camera import Camera, View
-from edge_road.synthetic.cover import Cover, Site, blended, random_cover
+from edge_road.synthetic.cover import Cover, blended, random_cover
+from edge_road.synthetic.surfaces import Site
 
 GROUND = View(Camera(height_m=1.4, horizon=0.4, focal=0.8), 96, 128).ground()
 SHAPE = GROUND.ahead_m.shape
@@ -19,25 +20,24 @@ SKY = np.full((3, *SHAPE), 0.9, dtype=np.float32)
 
 def test_dry_leaves_the_road_as_it_is() -> None:
     dry = Cover()
-    np.testing.assert_array_equal(covers.soaked(GREY, dry, SITE), GREY)
-    assert not covers.snow_mask(dry, SITE).any()
-    puddles = covers.puddle_mask(dry, SITE)
-    assert not puddles.any()
-    np.testing.assert_allclose(covers.mirrored(GREY, dry, SITE, puddles, ONES, SKY, SKY), GREY)
-    np.testing.assert_array_equal(covers.glazed(GREY, dry, SITE, SKY), GREY)
+    np.testing.assert_array_equal(surfaces.soaked(GREY, dry, SITE), GREY)
+    assert not surfaces.snow_mask(dry, SITE).any()
+    assert not surfaces.puddle_mask(dry, SITE).any()
+    np.testing.assert_allclose(surfaces.mirrored(GREY, dry, SITE, ONES, SKY, SKY), GREY)
+    np.testing.assert_array_equal(surfaces.glazed(GREY, dry, SITE, SKY), GREY)
 
 
 def test_water_darkens_and_mirrors_more_towards_the_horizon() -> None:
     wet = Cover(water=1.0)
-    assert covers.soaked(GREY, wet, SITE).max() < GREY.min()
+    assert surfaces.soaked(GREY, wet, SITE).max() < GREY.min()
     black = GREY * 0
-    mirrored = covers.mirrored(black, wet, SITE, ONES * 0, ONES, SKY, SKY).mean(axis=(0, 2))
+    mirrored = surfaces.mirrored(black, wet, SITE, ONES, SKY, SKY).mean(axis=(0, 2))
     assert mirrored[5] > 2 * mirrored[-1]
 
 
 def test_more_snow_hides_more() -> None:
     hidden = [
-        float(covers.snow_mask(Cover(snow=amount), SITE).mean()) for amount in (0.0, 0.3, 0.5, 0.7, 1.0)
+        float(surfaces.snow_mask(Cover(snow=amount), SITE).mean()) for amount in (0.0, 0.3, 0.5, 0.7, 1.0)
     ]
     assert hidden == sorted(set(hidden))
     assert hidden[0] == 0
@@ -47,18 +47,18 @@ def test_more_snow_hides_more() -> None:
 def test_tyres_clear_the_snow_where_they_roll() -> None:
     rolled = Site(GROUND, 5.0, 0.3, tracks=ONES, road=ONES, edge=ONES * 0)
     rutted = Cover(snow=0.7, ruts=1.0)
-    assert covers.snow_mask(rutted, rolled).mean() < 0.3 < 0.7 < covers.snow_mask(rutted, SITE).mean()
+    assert surfaces.snow_mask(rutted, rolled).mean() < 0.3 < 0.7 < surfaces.snow_mask(rutted, SITE).mean()
 
 
 def test_a_white_verge_leaves_the_road_bare() -> None:
     verge = Site(GROUND, 5.0, 0.3, tracks=ONES * 0, road=ONES * 0, edge=ONES)
     white_verge = Cover(verge_snow=1.0)
-    assert covers.snow_mask(white_verge, verge).mean() > 0.9
-    assert not covers.snow_mask(white_verge, SITE).any()
+    assert surfaces.snow_mask(white_verge, verge).mean() > 0.9
+    assert not surfaces.snow_mask(white_verge, SITE).any()
 
 
 def test_glaze_is_pale_and_even() -> None:
-    iced = covers.glazed(GREY, Cover(glaze=1.0), SITE, SKY)
+    iced = surfaces.glazed(GREY, Cover(glaze=1.0), SITE, SKY)
     assert iced.mean() > GREY.mean() * 1.2
 
 
