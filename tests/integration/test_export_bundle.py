@@ -1,0 +1,275 @@
+"""From a run to a bundle and back, on a small real model; and everything that must stop it."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_tensorrt import install_fake_tensorrt
+from tiny_run import draw_pictures, write_tiny_run
+
+from edge_road.backends.onnxrt import OnnxPredictor
+from edge_road.bundle import Bundle, load_bundle, record_files, write_bundle
+from edge_road.cli import command
+from edge_road.evaluation.smoke import SMOKE_TESTS
+from edge_road.export import engine, exporting, onnx_graph
+from edge_road.export.cuda import Gpu
+from edge_road.nn.predictor import load_run
+
+TARGET = """
+name = "test"
+[samples]
+parity = 24
+robustness = 24
+[calibration]
+images = 24
+sensitivity_images = 4
+keep_float = 2
+"""
+WITHOUT_RTX = TARGET.replace('name = "test"', 'name = "test"\ntensorrt = false')
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with pictures, one finished run and targets."""
+    place = tmp_path_factory.mktemp("place")
+    write_tiny_run(place / "runs" / "tiny-0001", draw_pictures(place / "pictures"))
+    (place / "test.toml").write_text(TARGET)
+    (place / "quick.toml").write_text(WITHOUT_RTX)
+    return place
+
+
+@pytest.fixture(scope="module")
+def bundle(place: Path) -> Bundle:
+    """Exported with everything, TensorRT-RTX included, from the newest run to the default folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDGE_ROAD_HOME", str(place))
+        assert command("to-trt", ["--target", str(place / "test.toml")]) == 0
+    return load_bundle(place / "bundles" / "tiny-0001")
+
+
+@pytest.fixture
+def quick(place: Path, bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the workspace in which torch's slow export is answered from the first one."""
+    copy = place.with_name(f"{place.name}-copy")
+    shutil.copytree(place, copy, ignore=shutil.ignore_patterns("bundles"))
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(copy))
+    monkeypatch.setattr(onnx_graph, "export_graph", lambda *_: bundle.model_bytes("float32"))
+    yield copy
+    shutil.rmtree(copy)
+
+
+def export_quickly(quick: Path, *arguments: str) -> int:
+    run = ["--data", str(quick / "pictures"), "--target", str(quick / "quick.toml"), *arguments]
+    return command("to-trt", [str(quick / "runs" / "tiny-0001"), *run])
+
+
+def test_the_bundle_holds_both_models_and_what_a_vehicle_must_know(bundle: Bundle) -> None:
+    manifest = bundle.manifest
+    assert list(manifest.artefacts) == ["float32", "int8"]
+    assert manifest.input_shape == (0, 64, 64, 3)
+    assert manifest.calibration is not None
+    assert manifest.calibration.images == 24
+    for artefact in manifest.artefacts.values():
+        assert np.array(artefact.centroids).shape == (3, 16)
+        assert all(radius > 0 for radius in artefact.radii)
+        assert 0.4 <= artefact.confidence_threshold <= 0.7
+    assert set(manifest.smoke_limits) == set(SMOKE_TESTS)
+    assert len(bundle.probe().labels_N) == 24
+    assert set(bundle.probe().logits_NC) == {"float32", "int8"}
+
+
+def test_the_bundle_computes_what_torch_computes(place: Path, bundle: Bundle) -> None:
+    images_NHWC = bundle.probe().images_NHWC
+    torch_says = load_run(place / "runs" / "tiny-0001").predict(images_NHWC)
+    float_says = OnnxPredictor.from_bundle(bundle).predict(images_NHWC)
+    int8_says = OnnxPredictor.from_bundle(bundle, "int8").predict(images_NHWC)
+    np.testing.assert_allclose(float_says.logits_NC, torch_says.logits_NC, atol=1e-4)
+    np.testing.assert_allclose(float_says.features_ND, torch_says.features_ND, atol=1e-4)
+    assert (int8_says.labels_N == torch_says.labels_N).mean() >= 0.95
+    assert (float_says.labels_N == bundle.probe().labels_N).all()
+
+
+def test_probabilities_are_cooled_by_the_temperature_of_their_own_model(bundle: Bundle) -> None:
+    for precision, artefact in bundle.manifest.artefacts.items():
+        answer = OnnxPredictor.from_bundle(bundle, precision).predict(bundle.probe().images_NHWC)
+        powers_NC = np.exp(answer.logits_NC / artefact.temperature)
+        expected_NC = powers_NC / powers_NC.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(answer.probabilities_NC, expected_NC, atol=1e-5)
+
+
+def test_nothing_in_the_bundle_tells_where_it_was_made(place: Path, bundle: Bundle, root: Path) -> None:
+    for name, content in bundle.contents.items():
+        for secret in (str(place), str(root), "site-packages", "stack_trace"):
+            assert secret.encode() not in content, name
+    assert str(place) not in (bundle.path / "manifest.json").read_text()
+
+
+@pytest.mark.slow
+def test_a_second_export_of_the_run_has_the_same_digest(
+    place: Path, bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "again"
+    run, target = place / "runs" / "tiny-0001", place / "test.toml"
+    assert command("to-trt", [str(run), "--target", str(target), "--out", str(out)]) == 0
+    assert load_bundle(out).digest == bundle.digest
+    text = capsys.readouterr().out
+    assert "gate: int8 released" in text
+    assert "On the device: copy the bundle" in text
+
+
+def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 24 images of calibration noise alone, and every activation cut off at its median.
+    harsh = WITHOUT_RTX.replace("keep_float = 2", "keep_float = 0\npercentile = 51.0")
+    (quick / "quick.toml").write_text(harsh)
+    assert export_quickly(quick) == 0
+    made = load_bundle(quick / "bundles" / "tiny-0001")
+    assert list(made.manifest.artefacts) == ["float32"]
+    assert made.manifest.calibration is None
+    assert "model.int8.onnx" not in made.contents
+    report = json.loads(made.contents["report.json"])
+    assert not report["artefacts"]["int8"]["released"]
+    text = capsys.readouterr().out
+    assert "gate: int8 REFUSED" in text
+    assert report["artefacts"]["int8"]["reasons"][0] in text
+    assert command("verify", [str(made.path)]) == 0
+    assert "int8 was refused at export" in capsys.readouterr().out
+
+
+def test_a_refused_float_model_leaves_no_bundle(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (quick / "quick.toml").write_text(WITHOUT_RTX + "[float_limits]\nlogit_difference = 1e-30\n")
+    assert export_quickly(quick) == 6
+    assert "largest logit difference" in capsys.readouterr().err
+    assert not (quick / "bundles").exists()
+
+
+def test_changed_pictures_are_noticed(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (quick / "pictures" / "dry" / "000.png").rename(quick / "pictures" / "icy" / "zzz.png")
+    assert export_quickly(quick) == 2
+    assert "have changed since the run was trained" in capsys.readouterr().err
+
+
+def test_changed_weights_and_unfinished_runs_are_noticed(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = quick / "runs" / "tiny-0001"
+    weights = bytearray((run / "best.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (run / "best.safetensors").write_bytes(weights)
+    assert export_quickly(quick) == 2
+    assert "weights" in capsys.readouterr().err
+    (run / "run.json").unlink()
+    assert export_quickly(quick) == 2
+    assert "not a finished run" in capsys.readouterr().err
+    assert not (quick / "bundles").exists()
+
+
+def test_a_folder_of_the_user_is_never_replaced(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    precious = quick / "photos"
+    precious.mkdir()
+    (precious / "wedding.jpg").write_bytes(b"x")
+    assert export_quickly(quick, "--out", str(precious)) == 3
+    assert "something else" in capsys.readouterr().err
+    assert (precious / "wedding.jpg").read_bytes() == b"x"
+
+
+def test_an_older_bundle_is_replaced_as_a_whole(quick: Path, bundle: Bundle) -> None:
+    shutil.copytree(bundle.path, quick / "bundles" / "tiny-0001")
+    (quick / "quick.toml").write_text(WITHOUT_RTX + "\n[int8_limits]\n" + "recall_drop = 1.0\n")
+    assert export_quickly(quick) == 0
+    made = load_bundle(quick / "bundles" / "tiny-0001")
+    assert made.digest != bundle.digest
+    assert [path.name for path in (quick / "bundles").iterdir()] == ["tiny-0001"]
+
+
+def test_a_full_disk_leaves_nothing_behind(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        code = export_quickly(quick)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert code == 3
+    assert "cannot be written" in capsys.readouterr().err
+    assert not list((quick / "bundles").iterdir())
+
+
+def test_ctrl_c_leaves_nothing_behind(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exporting, "measure", interrupted)
+    assert export_quickly(quick) == 130
+    assert not (quick / "bundles").exists()
+
+
+def test_a_required_engine_without_a_gpu_fails_before_any_work(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engine, "find_gpu", lambda: None)
+    assert export_quickly(quick, "--require-engine") == 4
+    captured = capsys.readouterr()
+    assert "no NVIDIA GPU" in captured.err
+    assert captured.out == ""
+
+
+def test_on_a_device_a_bundle_becomes_engines(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = Path(shutil.copytree(bundle.path, tmp_path / "tiny"))
+    monkeypatch.setattr(engine, "find_gpu", lambda: Gpu("Orin", "8.7"))
+    install_fake_tensorrt(monkeypatch)
+    assert command("to-trt", [str(copied), "--require-engine", "--target", "jetson_orin"]) == 0
+    names = sorted(path.name.split("-")[0] + path.suffix for path in (tmp_path / "tiny.engines").iterdir())
+    assert names == ["float32.json", "float32.plan", "int8.json", "int8.plan"]
+    assert load_bundle(copied).digest == bundle.digest
+    assert "build int8 engine" in capsys.readouterr().out
+
+
+def test_verify_shows_what_the_bundle_keeps(
+    place: Path, bundle: Bundle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command("verify", [str(bundle.path), "--data", str(place / "pictures")]) == 0
+    text = capsys.readouterr().out
+    assert bundle.digest in text
+    assert text.count("passed") == 2
+    assert "120 images" in text
+
+
+def test_verify_refuses_a_cut_file_and_a_bundle_below_its_gate(
+    bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = Path(shutil.copytree(bundle.path, tmp_path / "cut"))
+    (cut / "model.onnx").write_bytes(bundle.contents["model.onnx"][:-10])
+    assert command("verify", [str(cut)]) == 3
+    report = json.loads(bundle.contents["report.json"])
+    report["artefacts"]["int8"]["checks"][0]["value"] = 0.5
+    contents = {**bundle.contents, "report.json": json.dumps(report).encode()}
+    manifest = bundle.manifest.model_copy(update={"files": record_files(contents)})
+    write_bundle(tmp_path / "below", manifest, contents)
+    assert command("verify", [str(tmp_path / "below")]) == 6
+    assert "agreement with float 0.5" in capsys.readouterr().err
+
+
+def test_verify_refuses_a_model_that_gives_other_outputs(bundle: Bundle, tmp_path: Path) -> None:
+    """The hashes fit, so only the golden vectors can tell."""
+    contents = {**bundle.contents, "model.onnx": bundle.contents["model.int8.onnx"]}
+    manifest = bundle.manifest.model_copy(update={"files": record_files(contents)})
+    write_bundle(tmp_path / "swapped", manifest, contents)
+    assert command("verify", [str(tmp_path / "swapped")]) == 4
+
+
+def test_to_onnx_writes_one_checked_file(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = quick / "runs" / "tiny-0001"
+    assert command("to-onnx", ["--data", str(quick / "pictures"), "--target", str(quick / "test.toml")]) == 0
+    content = (run / "model.onnx").read_bytes()
+    predictor = OnnxPredictor(content, load_run(run).classes, (64, 64), name="file")
+    assert len(predictor.predict(np.zeros((2, 64, 64, 3), np.uint8))) == 2
+    assert "fit temperature" in capsys.readouterr().out

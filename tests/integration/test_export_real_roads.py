@@ -1,0 +1,58 @@
+"""MobileNetV3 on real photographs: what the float and the INT8 export keep."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from tiny_run import write_fitted_run
+
+from edge_road.bundle import Bundle, load_bundle
+from edge_road.cli import command
+from edge_road.recipe import FolderData, ModelSettings
+
+pytestmark = [pytest.mark.shared_data, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def bundle(
+    shared_data: Path, shared_weights: Path, root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Bundle:
+    """A linear probe on ImageNet features, exported for the default target."""
+    place = tmp_path_factory.mktemp("roads")
+    data = FolderData(kind="folder", path=shared_data / "road3")
+    weights = str(shared_weights / "tf_mobilenetv3_small_100.safetensors")
+    run = write_fitted_run(place / "probe", data, ModelSettings(weights=weights), size=192)
+    target = str(root / "export" / "targets" / "vehicle.toml")
+    assert command("to-trt", [str(run), "--target", target, "--out", str(place / "bundle")]) == 0
+    return load_bundle(place / "bundle")
+
+
+def test_the_model_is_a_real_one(bundle: Bundle) -> None:
+    report = json.loads(bundle.contents["report.json"])
+    assert report["artefacts"]["float32"]["clean"]["clean"]["accuracy"] >= 0.9
+
+
+def test_torch_and_onnx_agree_on_200_real_images(bundle: Bundle) -> None:
+    parity = json.loads(bundle.contents["report.json"])["artefacts"]["float32"]["parity"]
+    assert parity["images"] == 200
+    assert parity["differing"] == 0
+    assert parity["logit_difference"] <= 1e-4
+
+
+def test_int8_agrees_with_float_on_98_percent_and_is_released(bundle: Bundle) -> None:
+    int8 = json.loads(bundle.contents["report.json"])["artefacts"]["int8"]
+    assert int8["parity"]["images"] >= 200
+    assert int8["parity"]["differing"] <= 0.02 * int8["parity"]["images"]
+    assert int8["released"], int8["reasons"]
+    assert "int8" in bundle.manifest.artefacts
+
+
+@pytest.mark.skipif(importlib.util.find_spec("tensorrt_rtx") is None, reason="TensorRT-RTX is not installed")
+def test_tensorrt_rtx_builds_both_and_runs_70_percent_of_the_layers_in_int8(bundle: Bundle) -> None:
+    artefacts = json.loads(bundle.contents["report.json"])["artefacts"]
+    assert artefacts["float32"]["tensorrt_rtx"]["status"] == "built"
+    assert artefacts["int8"]["tensorrt_rtx"]["status"] == "built"
+    assert artefacts["int8"]["tensorrt_rtx"]["int8_share"] >= 0.7
