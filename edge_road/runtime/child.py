@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from edge_road.clock import Clock
-from edge_road.runtime.evidence import Ready
+from edge_road.errors import EdgeRoadError
+from edge_road.runtime.evidence import Failed, Ready
 from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, socket_pair
 from edge_road.runtime.vehicle import Vehicle
 
@@ -37,7 +38,9 @@ class Worker:
         self._is_ready = False
         self._pause_s = FIRST_PAUSE_S
         self._restart_ns = 0
-        self.restarts = -1
+        self.failed: Failed | None = None
+        """why it gave up, if it could say so"""
+        self.starts = 0
 
     @property
     def pid(self) -> int | None:
@@ -51,37 +54,40 @@ class Worker:
         """Start it unless it runs or has to wait; true when it was started."""
         if self._process is not None or self._machine.mono_ns() < self._restart_ns:
             return False
-        ours, theirs = socket_pair()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "edge_road.runtime.worker", str(theirs.fileno()), str(os.getpid())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno(),  # the standard output belongs to the messages
-            start_new_session=True,
-            env=_environment(),
-        )
-        theirs.close()
-        self._link = SupervisorEnd(ours)
-        origin_ns = self._ready.origin_mono_ns if self._ready else None
-        self._link.send_setup(Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns))
         self._started_ns = self._heard_ns = self._machine.mono_ns()
-        self._is_ready = False
-        self.restarts += 1
-        return True
+        self._is_ready, self.failed = False, None
+        self.starts += 1
+        ours, theirs = socket_pair()
+        origin_ns = self._ready.origin_mono_ns if self._ready else None
+        link = SupervisorEnd(ours)
+        link.send_setup(Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns))
+        try:
+            self._process, self._link = _spawn(theirs.fileno()), link
+        except OSError as error:  # no memory or no process to be had: that may pass
+            link.close()
+            self._plan_restart(f"not started: {error.strerror}", error.errno or 0)
+        theirs.close()
+        return self.running
 
-    def receive(self) -> list[AnyReport]:
-        """What it has said; when it is gone, it is cleared away and will be started again."""
+    def receive(self) -> list[AnyReport] | None:
+        """What it has said; none, once, when it is gone: it is then cleared away and started again."""
         if self._link is None:
             return []
-        reports = self._link.receive()
+        try:
+            reports = self._link.receive()
+        except EdgeRoadError as error:
+            log.error("%s", error)
+            reports = None
         if reports is None:
-            self._clear_away("ended by itself")
-            return []
+            self._clear_away("ended")
+            return None
         if reports:
             self._heard_ns = self._machine.mono_ns()
         for report in reports:
             if isinstance(report, Ready):
                 self._ready, self._is_ready = report, True
+            elif isinstance(report, Failed):
+                self.failed = report
         return reports
 
     @property
@@ -96,7 +102,7 @@ class Worker:
         limit_s = self._limits.stall_s if self._is_ready else self._limits.ready_s
         if not self.running or self.silent_s() <= limit_s:
             return False
-        self._clear_away(f"killed after {self.silent_s():.1f} s of silence")
+        self._clear_away(f"was killed after {self.silent_s():.1f} s of silence")
         return True
 
     def stop(self) -> None:
@@ -124,7 +130,18 @@ class Worker:
         pause_s = self._pause_s * random.uniform(0.75, 1.25)
         self._restart_ns = self._machine.mono_ns() + round(pause_s * 1e9)
         self._pause_s = min(2 * self._pause_s, self._limits.longest_pause_s)
-        log.warning("the worker was %s (exit %d); next start in %.1f s", why, code, pause_s)
+        log.warning("the worker %s (code %d); next start in %.1f s", why, code, pause_s)
+
+
+def _spawn(descriptor: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "edge_road.runtime.worker", str(descriptor), str(os.getpid())],
+        pass_fds=[descriptor],
+        stdin=subprocess.DEVNULL,
+        stdout=2,  # the standard output belongs to the messages
+        start_new_session=True,  # Ctrl-C on the terminal is the supervisor's to answer
+        env=_environment(),
+    )
 
 
 def _environment() -> dict[str, str]:

@@ -45,7 +45,7 @@ class Supervisor:
         self._said: tuple[str, tuple[str, ...]] | None = None
         self._heartbeat_ns = clock.mono_ns()
         self._ready_ns: int | None = None
-        self._dropped_before = self._dropped = self._frames = 0
+        self._dropped_before = self._dropped = self._rejected = self._frames = 0
 
     def run(self) -> None:
         """Until the source ends, the duration is over or a signal comes; the last word is `unknown`."""
@@ -54,9 +54,7 @@ class Supervisor:
             while not self._stop.reason:
                 self._worker.start_if_due()
                 self._wait()
-                for report in self._worker.receive():
-                    self._take(report)
-                self._watch_worker()
+                self._listen()
                 self._let_time_pass()
                 self._check_end()
         finally:
@@ -70,6 +68,20 @@ class Supervisor:
         """Until the worker says something, a tick at most."""
         link = self._worker.link
         select.select([link] if link else [], [], [], TICK_S / self._vehicle.speed)
+
+    def _listen(self) -> None:
+        reports = self._worker.receive()
+        for report in reports or ():
+            self._take(report)
+        if reports is None:
+            lost_camera = self._worker.failed and self._worker.failed.exit_code == CameraError.exit_code
+            self._past = interrupt(self._past, NO_FRAMES if lost_camera else "worker_died")
+        elif self._worker.end_if_stalled() or self._hangs():
+            self._past = interrupt(self._past, "inference_stalled")
+
+    def _hangs(self) -> bool:
+        is_ready = self._past.outage in (None, "inference_stalled")
+        return self._worker.running and is_ready and self._worker.silent_s() > SILENT_S
 
     def _take(self, report: AnyReport) -> None:
         if isinstance(report, Evidence):
@@ -86,6 +98,7 @@ class Supervisor:
     def _take_evidence(self, evidence: Evidence) -> None:
         self._frames += 1
         self._dropped = self._dropped_before + evidence.dropped
+        self._rejected = evidence.rejected
         decision = self._decide(evidence)
         if decision.captured_mono_ns == evidence.captured_mono_ns:
             self._basis = evidence
@@ -104,18 +117,6 @@ class Supervisor:
         if self._ready_ns is None:
             raise failed.error()
         log.error("the worker gives up: %s", failed.error())
-        if failed.exit_code == CameraError.exit_code:
-            self._past = interrupt(self._past, NO_FRAMES)
-
-    def _watch_worker(self) -> None:
-        if self._worker.end_if_stalled():
-            self._past = interrupt(self._past, "inference_stalled")
-        elif not self._worker.running:
-            reason = self._past.outage or "worker_died"
-            self._past = interrupt(self._past, reason)
-        elif self._ready_ns is not None and self._worker.silent_s() > SILENT_S:
-            reason = self._past.outage or "inference_stalled"
-            self._past = interrupt(self._past, reason)
 
     def _let_time_pass(self) -> None:
         """A state that has become old is withdrawn at once; the heartbeat keeps its own rhythm."""
@@ -149,9 +150,10 @@ class Supervisor:
 
     def _log_summary(self) -> None:
         log.info(
-            "%d messages from %d frames, %d dropped, %d worker restarts",
+            "%d messages from %d frames, %d dropped, %d pictures unreadable, worker started %d times",
             self._publisher.sent,
             self._frames,
             self._dropped,
-            max(0, self._worker.restarts),
+            self._rejected,
+            self._worker.starts,
         )

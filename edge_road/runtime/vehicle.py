@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import Field, field_validator
 
@@ -106,8 +106,8 @@ class JsonLinesOutput(StrictModel):
 class WorkerLimits(StrictModel):
     """What the process that decodes and infers may take; beyond it, it is ended and started again."""
 
-    memory_mb: int | None = Field(default=4096, ge=256)
-    """address space"""
+    memory_mb: int = Field(default=4096, ge=0)
+    """of address space; 0: no limit, as a GPU needs it"""
     stall_s: float = Field(default=2.0, gt=0.2, le=60)
     """of the machine's time without a sign of life, or within one call to the camera"""
     ready_s: float = Field(default=30.0, ge=1, le=600)
@@ -136,6 +136,14 @@ class Vehicle(StrictModel):
     outputs: tuple[JsonLinesOutput, ...] = ()
     """none: the standard output, unless that is a terminal"""
     worker: WorkerLimits = WorkerLimits()
+
+    @field_validator("source", mode="before")
+    @classmethod
+    def _synthetic_by_default(cls, source: Any) -> Any:
+        """A source without a kind keeps the default one, so that `--set source.fps=5` works alone."""
+        if isinstance(source, dict) and "kind" not in source:
+            return {"kind": "synthetic", **source}
+        return source
 
     @field_validator("regions")
     @classmethod

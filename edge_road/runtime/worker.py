@@ -45,11 +45,12 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     capture.start()
     link.send(_ready(model, source, vehicle.rate))
     while True:
+        ended = capture.ended  # asked first: a frame that came before the end is still taken
         frame = slot.take(timeout_s=SIGN_OF_LIFE_S)
         if frame is not None:
             evidence = perception.judge(frame)
             link.send(evidence.model_copy(update={"dropped": slot.dropped, "rejected": source.rejected}))
-        elif capture.ended:
+        elif ended:
             link.send(Ended())
             return
         else:
@@ -79,7 +80,7 @@ def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
 
 
 def _limit_ourselves(limits: WorkerLimits) -> None:
-    if limits.memory_mb is not None:
+    if limits.memory_mb:
         most = limits.memory_mb * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     try:  # when memory runs out, the worker goes and not the supervisor
@@ -111,6 +112,9 @@ def main(arguments: list[str]) -> int:
         return error.exit_code
     except ConnectionError:
         return 1  # the supervisor is gone, so there is nobody to tell
+    except Exception:
+        log.exception("the worker has a bug or no memory")
+        return EdgeRoadError.exit_code
     return 0
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pytest
 from daemon_harness import SCRIPT, Daemon, pattern_vehicle, retried_on_a_busy_machine
 
 from edge_road.road_state import RoadState
@@ -30,6 +31,7 @@ TROUBLES = [
 EVERY_S, LASTS_S = 2.5, 1.5
 
 
+@pytest.mark.slow
 @retried_on_a_busy_machine
 def test_a_drive_full_of_trouble_tells_each_in_time_and_never_makes_a_state_of_it(tmp_path: Path) -> None:
     faults = [

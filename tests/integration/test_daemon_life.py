@@ -138,7 +138,7 @@ def test_a_video_can_loop(tmp_path: Path, shared_data: Path) -> None:
         (["--set", "warn_s=1"], 2, "unknown key 'warn_s'"),
         (["--set", "decision.warm_s=1"], 2, "did you mean 'warn_s'?"),
         (["--vehicle", "vann.toml"], 2, "did you mean 'van.toml'?"),
-        (["--vehicle", "van.toml"], 2, "van.toml:2"),
+        (["--vehicle", "van.toml"], 2, "van.toml:3"),
         (["--set", "backend=onnx"], 3, "there is no bundle yet"),
         (["--set", "backend=onnx", "--bundle", "empty"], 3, "a bundle file cannot be read"),
     ],
@@ -191,6 +191,7 @@ def test_importing_the_runtime_is_quick_and_light() -> None:
     assert min(seconds for seconds, _ in runs) < 0.5
 
 
+@pytest.mark.slow
 @retried_on_a_busy_machine
 def test_a_minute_of_road_is_right_in_95_percent_of_its_seconds(tmp_path: Path) -> None:
     truth = tmp_path / "truth.json"

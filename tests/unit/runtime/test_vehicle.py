@@ -43,6 +43,15 @@ def test_a_typo_is_named_with_its_line_and_the_nearest_key(
     assert caught.value.exit_code == 2
 
 
+def test_a_setting_of_the_default_source_can_be_changed_alone(tmp_path: Path) -> None:
+    assert vehicle_from(tmp_path, "source = { fps = 5 }").source == SyntheticSource(fps=5)
+
+
+def test_a_misspelt_kind_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'kind'"):
+        vehicle_from(tmp_path, 'source = { kynd = "video" }')
+
+
 def test_a_typo_within_a_source_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown key 'source\.video\.lop'"):
         vehicle_from(tmp_path, '[source]\nkind = "video"\npath = "a.mp4"\nlop = true')
