@@ -75,11 +75,14 @@ def _locked(run: Path) -> Iterator[None]:
 def _refuse_foreign_folder(run: Path) -> None:
     if run.exists() and not run.is_dir():
         raise ConfigError("a run is a folder", where=run, got="a file")
-    if run.is_dir() and not (run / RECIPE_FILE).exists() and set(os.listdir(run)) - {LOCK_FILE}:
+    if not run.exists() or (run / RECIPE_FILE).exists():
+        return
+    # Our lock, or a recipe half written when we were killed, is hidden.
+    if found := sorted(path.name for path in run.iterdir() if not path.name.startswith(".")):
         raise ConfigError(
             "this folder holds something else",
             where=run,
-            got=", ".join(sorted(os.listdir(run))[:5]),
+            got=", ".join(found[:5]),
             expected=f"a run (with {RECIPE_FILE}), an empty folder or a new name",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -100,8 +101,9 @@ class Trainer:
             lesson = self._train_epoch(epoch)
             exam = self._validate(epoch)
             self._record(epoch, lesson, exam, seconds=(self.clock.mono_ns() - begin_ns) / 1e9)
-            journal.write(self.history)
-            self._save()
+            with _writing(self.run):
+                journal.write(self.history)
+                self._save()
         journal.close()
         return best_of(self.history)
 
@@ -200,3 +202,16 @@ def _refuse_unless_finite(loss: Tensor, where: str) -> None:
             fix="lower optimizer.learning_rate, or warm up with optimizer.warmup_epochs; "
             "the checkpoint of the epoch before is intact",
         )
+
+
+@contextmanager
+def _writing(run: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError(
+            "the run cannot be written",
+            where=error.filename or run,
+            got=error.strerror or error,
+            fix=f"make room, then continue with: python training/train_road.py --run {run}",
+        ) from error
