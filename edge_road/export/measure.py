@@ -68,9 +68,10 @@ def open_predictor(onnx_bytes: bytes, precision: Precision, material: Material) 
 def compare(first: Predictor, second: Predictor, images_NHWC: npt.NDArray[np.uint8]) -> Parity:
     one, other = first.predict(images_NHWC), second.predict(images_NHWC)
     if not (one.finite_N.all() and other.finite_N.all()):
-        return Parity(len(one), len(one), float("inf"))
-    difference = np.abs(one.logits_NC - other.logits_NC).max()
-    return Parity(len(one), int((one.labels_N != other.labels_N).sum()), float(difference))
+        return Parity(len(one), len(one), float("inf"), float("inf"))
+    differing = int((one.labels_N != other.labels_N).sum())
+    difference = float(np.abs(one.logits_NC - other.logits_NC).max())
+    return Parity(len(one), differing, difference, float(np.abs(one.logits_NC).max()))
 
 
 def class_geometry(features_ND: Floats, labels_N: Labels, classes: ClassList) -> tuple[Floats, Floats]:

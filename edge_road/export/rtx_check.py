@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from edge_road.export.trt_network import BuildShape
 
@@ -79,16 +79,15 @@ def rtx_check(onnx_bytes: bytes, shape: BuildShape, time_limit_s: float = TIME_L
     return _as_report(json.loads(child.stdout.splitlines()[-1]))
 
 
-def _as_report(answer: dict[str, object]) -> RtxReport:
-    reasons, rows = answer["reasons"], answer["kernels"]
-    assert isinstance(reasons, list)
-    assert isinstance(rows, list)
+def _as_report(answer: dict[str, Any]) -> RtxReport:
+    if "missing" in answer:
+        return RtxReport("not installed", reasons=(answer["missing"],))
     return RtxReport(
-        "refused" if reasons else "built",
-        str(answer["version"]),
-        tuple(reasons),
-        tuple(parse_kernel(row) for row in rows),
-        int(str(answer["plan_bytes"])),
+        "refused" if answer["reasons"] else "built",
+        answer["version"],
+        tuple(answer["reasons"]),
+        tuple(parse_kernel(row) for row in answer["kernels"]),
+        answer["plan_bytes"],
     )
 
 

@@ -16,7 +16,11 @@ WORKSPACE_MIB = 1024
 
 
 def main() -> None:
-    trt = import_tensorrt_rtx()
+    try:
+        trt = import_tensorrt_rtx()
+    except (ImportError, OSError) as error:  # there, but without the libraries it needs
+        print(json.dumps({"missing": " ".join(str(error).split())[:300]}))
+        return
     logger, lines = _recording_logger(trt)
     shape = BuildShape(**json.loads(sys.argv[1]))
     answer: dict[str, Any] = {"version": trt.__version__, "reasons": [], "plan_bytes": 0}

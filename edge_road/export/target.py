@@ -36,7 +36,7 @@ class FloatLimits(StrictModel):
     """For the float ONNX model against torch."""
 
     logit_difference: float = Field(default=1e-4, gt=0.0)
-    """largest |torch - ONNX| over all logits; labels must all be equal"""
+    """largest |torch - ONNX| for logits up to 10, and in proportion above; all labels must be equal"""
 
 
 class Int8Limits(StrictModel):
@@ -49,8 +49,10 @@ class Int8Limits(StrictModel):
     """of any class"""
     danger_rise: Share = 0.01
     """of the share of icy roads that are called dry or wet"""
-    robustness_drop: Share = 0.05
-    """of the accuracy under any perturbation of the smoke test"""
+    robustness_drop: Share = 0.03
+    """of the accuracy, as the mean over the perturbations of the smoke test"""
+    worst_drop: Share = 0.1
+    """of the accuracy under any one of them"""
     kernel_share: Share = 0.7
     """least share of convolution and linear kernels that TensorRT-RTX runs in INT8"""
 

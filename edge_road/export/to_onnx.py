@@ -41,11 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="to_onnx.py", description=__doc__)
-    parser.add_argument("run", nargs="?", type=Path, help="folder of a finished run (the newest)")
+    parser = argparse.ArgumentParser(prog="to_onnx.py", description="Turn a run into one checked ONNX file.")
+    parser.add_argument(
+        "run", nargs="?", type=Path, metavar="RUN", help="folder of a finished run (the newest)"
+    )
     parser.add_argument("--target", metavar="FILE", help="a TOML file, or a name in export/targets (vehicle)")
-    parser.add_argument("--out", type=Path, help="the file to write (<run>/model.onnx)")
-    parser.add_argument("--data", type=Path, help="folder of the run's images, when they have moved")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the file to write (<run>/model.onnx)")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="folder of the run's images, when they have moved"
+    )
     return parser
 
 

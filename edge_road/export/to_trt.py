@@ -14,6 +14,9 @@ from edge_road.export.target import EngineSettings, Target, load_target
 from edge_road.export.trt_network import BuildShape
 from edge_road.workspace import bundles, newest_run
 
+DESCRIPTION = """Turn a run into a bundle that a vehicle runs: ONNX, INT8, checked and measured. On a device
+with a GPU, also build the TensorRT engine; given a bundle instead of a run, only that."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
@@ -32,11 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="to_trt.py", description=__doc__)
-    parser.add_argument("run", nargs="?", type=Path, help="a run, or on the device a bundle (the newest run)")
+    parser = argparse.ArgumentParser(prog="to_trt.py", description=DESCRIPTION)
+    parser.add_argument(
+        "run", nargs="?", type=Path, metavar="RUN", help="a run, or on a device a bundle (the newest run)"
+    )
     parser.add_argument("--target", metavar="FILE", help="a TOML file, or a name in export/targets (vehicle)")
-    parser.add_argument("--out", type=Path, help="folder of the bundle (bundles/<run>)")
-    parser.add_argument("--data", type=Path, help="folder of the run's images, when they have moved")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the bundle (bundles/<run>)")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="folder of the run's images, when they have moved"
+    )
     parser.add_argument("--require-engine", action="store_true", help="fail where no engine can be built")
     return parser
 

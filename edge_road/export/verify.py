@@ -62,9 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="verify_bundle.py", description=__doc__)
-    parser.add_argument("bundle", nargs="?", type=Path, help="folder of the bundle (the newest)")
-    parser.add_argument("--data", type=Path, help="judge the models on these images too")
+    parser = argparse.ArgumentParser(
+        prog="verify_bundle.py",
+        description="Check a bundle: its bytes, its outputs on this machine, its gate.",
+    )
+    parser.add_argument(
+        "bundle", nargs="?", type=Path, metavar="BUNDLE", help="folder of the bundle (the newest)"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="judge the models on these images too")
     return parser
 
 

@@ -15,7 +15,7 @@ from edge_road.export.target import FloatLimits, Int8Limits
 CONV = Kernel("correlation", ("Int8",), ("Int8", "Float"), ("Conv_3",))
 FLOAT_CONV = Kernel("correlation", ("Float",), ("Float",), ("Conv_5",))
 BUILT = RtxReport("built", "1.7", kernels=(CONV, CONV, CONV, FLOAT_CONV))
-SAME = Parity(1000, 0, 0.2)
+SAME = Parity(1000, 0, 0.2, 10.0)
 
 
 def score(name: str = "clean", accuracy: float = 0.95, missed: int = 5, **recall: float) -> Score:
@@ -48,8 +48,9 @@ def evaluation(clean: Score, *perturbed: Score, images: int = 1000) -> Evaluatio
     )
 
 
-def quality(dark: float = 0.8, **clean: Any) -> Quality:
-    robust = evaluation(score(), score("jpeg", 0.9), score("dark", dark), images=100)
+def quality(dark: float = 0.8, gaussian: float = 0.9, **clean: Any) -> Quality:
+    others = [score(f"gaussian_{level}", gaussian) for level in (10, 30, 40, 60)]
+    robust = evaluation(score(), *others, score("dark", dark), images=100)
     return Quality(evaluation(score(**clean)), robust)
 
 
@@ -60,7 +61,7 @@ def int8_verdict(worse: Quality, parity: Parity = SAME, rtx: RtxReport | None = 
 def test_an_equal_int8_model_is_released() -> None:
     verdict = int8_verdict(quality())
     assert verdict.passed
-    assert len(verdict.checks) == 8
+    assert len(verdict.checks) == 9
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,8 @@ def test_an_equal_int8_model_is_released() -> None:
         (quality(accuracy=0.93), "accuracy drop 0.02 (at most 0.01)"),
         (quality(wet=0.8), "recall drop of wet 0.1 (at most 0.03)"),
         (quality(missed=15), "danger rate rise 0.02 (at most 0.01)"),
-        (quality(dark=0.7), "accuracy drop under dark 0.1 (at most 0.05)"),
+        (quality(gaussian=0.85), "mean accuracy drop under perturbation 0.04 (at most 0.03)"),
+        (quality(dark=0.68), "accuracy drop under dark 0.12 (at most 0.1)"),
     ],
 )
 def test_each_loss_is_refused_and_named(worse: Quality, reason: str) -> None:
@@ -77,7 +79,7 @@ def test_each_loss_is_refused_and_named(worse: Quality, reason: str) -> None:
 
 
 def test_disagreement_is_refused_though_the_accuracy_is_the_same() -> None:
-    verdict = int8_verdict(quality(), parity=Parity(1000, 30, 0.5))
+    verdict = int8_verdict(quality(), parity=Parity(1000, 30, 0.5, 10.0))
     assert verdict.reasons == ("agreement with float 0.97 (at least 0.98)",)
 
 
@@ -91,7 +93,7 @@ def test_what_tensorrt_refuses_is_refused_in_its_own_words() -> None:
     assert int8_verdict(quality(), rtx=refused).reasons == (
         "TensorRT refuses it: Conv_3: zero point must be 0",
     )
-    assert not judge_float(Parity(200, 0, 1e-6), refused, FloatLimits()).passed
+    assert not judge_float(Parity(200, 0, 1e-6, 10.0), refused, FloatLimits()).passed
 
 
 @pytest.mark.parametrize("rtx", [None, RtxReport("not installed")])
@@ -102,8 +104,8 @@ def test_without_tensorrt_rtx_the_other_checks_decide(rtx: RtxReport | None) -> 
 
 def test_one_image_may_always_differ() -> None:
     """Of 20 images one is 5 %: a limit of 2 % would only ask for luck."""
-    assert int8_verdict(quality(), parity=Parity(20, 1, 0.1)).passed
-    assert not int8_verdict(quality(), parity=Parity(20, 2, 0.1)).passed
+    assert int8_verdict(quality(), parity=Parity(20, 1, 0.1, 10.0)).passed
+    assert not int8_verdict(quality(), parity=Parity(20, 2, 0.1, 10.0)).passed
 
 
 def test_a_better_int8_model_is_not_punished() -> None:
@@ -112,12 +114,13 @@ def test_a_better_int8_model_is_not_punished() -> None:
 
 def test_float_must_equal_torch() -> None:
     limits = FloatLimits()
-    assert judge_float(Parity(200, 0, 9e-5), None, limits).passed
-    assert not judge_float(Parity(200, 0, 2e-4), None, limits).passed
-    assert judge_float(Parity(200, 1, 1e-6), None, limits).reasons == (
+    assert judge_float(Parity(200, 0, 9e-5, 8.0), None, limits).passed
+    assert not judge_float(Parity(200, 0, 2e-4, 8.0), None, limits).passed
+    assert judge_float(Parity(200, 0, 2e-4, 25.0), None, limits).passed
+    assert judge_float(Parity(200, 1, 1e-6, 8.0), None, limits).reasons == (
         "images with another label 1 (at most 0)",
     )
-    assert judge_float(Parity(200, 200, float("inf")), None, limits).reasons == (
+    assert judge_float(Parity(200, 200, float("inf"), 8.0), None, limits).reasons == (
         "its outputs are not finite",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -78,6 +79,15 @@ def test_a_vendor_library_that_dies_or_hangs_is_a_refusal(
     report = rtx_check(conv_bytes(), SHAPE, time_limit_s=1.0 if "sleep" in code else 60.0)
     assert report.status == "refused"
     assert reason in report.reasons[0]
+
+
+def test_a_package_without_its_libraries_is_not_the_model_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = SimpleNamespace(returncode=0, stdout=b'{"missing": "libcudart.so.13: cannot open"}\n')
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: True)
+    monkeypatch.setattr(rtx.subprocess, "run", lambda *_, **__: answer)
+    report = rtx_check(conv_bytes(), SHAPE)
+    assert report.status == "not installed"
+    assert "libcudart" in report.reasons[0]
 
 
 @needs_rtx
