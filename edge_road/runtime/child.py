@@ -43,8 +43,8 @@ class Worker:
         self.starts = 0
 
     @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
+    def running(self) -> bool:
+        return self._process is not None
 
     @property
     def link(self) -> SupervisorEnd | None:
@@ -89,10 +89,6 @@ class Worker:
             elif isinstance(report, Failed):
                 self.failed = report
         return reports
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None
 
     def silent_s(self) -> float:
         return (self._machine.mono_ns() - self._heard_ns) / 1e9

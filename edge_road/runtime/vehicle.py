@@ -23,11 +23,11 @@ class DriveSegment(StrictModel):
     seconds: float = Field(gt=0, le=86_400)
 
 
-_MINUTE = (
-    DriveSegment(state="dry", seconds=20),
-    DriveSegment(state="wet", seconds=14),
-    DriveSegment(state="icy", seconds=14),
-    DriveSegment(state="dry", seconds=12),
+_SHORT_DRIVE = (
+    DriveSegment(state="dry", seconds=25),
+    DriveSegment(state="wet", seconds=20),
+    DriveSegment(state="icy", seconds=20),
+    DriveSegment(state="dry", seconds=15),
 )
 
 
@@ -36,7 +36,7 @@ class SyntheticSource(StrictModel):
 
     kind: Literal["synthetic"] = "synthetic"
     seed: int = Field(default=7, ge=0)
-    segments: tuple[DriveSegment, ...] = Field(default=_MINUTE, min_length=1)
+    segments: tuple[DriveSegment, ...] = Field(default=_SHORT_DRIVE, min_length=1)
     random_s: float | None = Field(default=None, gt=0, le=86_400)
     """instead of the segments, states at random for this long"""
     fps: Fps = 10.0
