@@ -31,9 +31,13 @@ def images() -> Images:
 
 @pytest.fixture
 def model() -> RoadModel:
+    """Awake: with settled batch statistics and features that differ from image to image."""
     torch.manual_seed(0)
     model = build_model(SETTINGS, 3)
-    model(torch.rand(8, 3, *SIZE))  # running statistics that are not the initial ones
+    torch.nn.init.normal_(model.feature_layer.weight)
+    with torch.no_grad():
+        for _ in range(20):
+            model(torch.rand(8, 3, *SIZE))
     return model
 
 
@@ -69,8 +73,9 @@ def test_the_predictor_says_what_the_model_says(model: RoadModel, images: Images
     model.eval()
     with torch.inference_mode():
         features, logits = model(torch.from_numpy(images).permute(0, 3, 1, 2) / 255)
-    np.testing.assert_allclose(prediction.features_ND, features.numpy(), atol=1e-5)
-    np.testing.assert_allclose(prediction.logits_NC, logits.numpy(), atol=1e-5)
+    assert features.std(dim=0).mean() > 0.1
+    np.testing.assert_allclose(prediction.features_ND, features.numpy(), atol=1e-4)
+    np.testing.assert_allclose(prediction.logits_NC, logits.numpy(), atol=1e-4)
     np.testing.assert_allclose(prediction.probabilities_NC, logits.softmax(1).numpy(), atol=1e-6)
     assert {a.dtype for a in (prediction.features_ND, prediction.probabilities_NC)} == {np.dtype("float32")}
     assert prediction.finite_N.all()
@@ -89,7 +94,7 @@ def test_the_batch_size_does_not_change_the_labels(model: RoadModel, images: Ima
     one, many = (
         TorchPredictor(model, ROAD_CLASSES, SIZE, batch_size=size).predict(images) for size in (1, 64)
     )
-    np.testing.assert_allclose(one.logits_NC, many.logits_NC, atol=1e-5)
+    np.testing.assert_allclose(one.logits_NC, many.logits_NC, atol=1e-4)
 
 
 def test_no_images_give_an_empty_prediction(model: RoadModel, images: Images) -> None:
@@ -121,7 +126,7 @@ def test_a_run_comes_back_as_it_was_trained(model: RoadModel, images: Images, tm
     predictor = load_run(run)
     assert (predictor.size, predictor.classes) == (SIZE, ROAD_CLASSES)
     expected = TorchPredictor(model, ROAD_CLASSES, SIZE).predict(images)
-    np.testing.assert_allclose(predictor.predict(images).logits_NC, expected.logits_NC, atol=1e-5)
+    np.testing.assert_allclose(predictor.predict(images).logits_NC, expected.logits_NC, atol=1e-4)
     loaded = load_model(run)
     assert not loaded.training
     assert all(torch.equal(model.state_dict()[n], t) for n, t in loaded.state_dict().items())
