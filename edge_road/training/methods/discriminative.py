@@ -36,20 +36,19 @@ class Discriminative(Method):
     ) -> Step:
         """Softmax on the clean images plus Eq. 13."""
         ours = self.settings
-        clean, noisy = self._outputs(model, images_BCHW, generator)
-        compact_CD, margin_CD = self.centroids(clean.features_BD, labels_B)
+        (q_BD, logits_BC), noisy = self._outputs(model, images_BCHW, generator)
+        compact_CD, margin_CD = self.centroids(q_BD, labels_B)
         W, b = model.classifier.weight, model.classifier.bias
         terms = {
-            "softmax": cross_entropy(clean.logits_BC, labels_B),
-            "compactness": ours.alpha
-            * losses.compactness(clean.features_BD, labels_B, compact_CD, ours.delta_v),
+            "softmax": cross_entropy(logits_BC, labels_B),
+            "compactness": ours.alpha * losses.compactness(q_BD, labels_B, compact_CD, ours.delta_v),
             "margin": ours.beta * losses.margin(margin_CD, labels_B, W, b, ours.delta_d),
             "norm_penalty": ours.gamma_reg * losses.norm_penalty(compact_CD, labels_B),
         }
         if noisy:
             apart = losses.alignment(noisy.features_BD, labels_B, compact_CD, ours.delta_v)
             terms["alignment"] = ours.lambda_align * apart
-        return step_of(terms, clean.logits_BC)
+        return step_of(terms, logits_BC)
 
     def _outputs(
         self, model: RoadModel, images_BCHW: Tensor, generator: torch.Generator
