@@ -129,8 +129,9 @@ class OptimizerSettings(StrictModel):
 class TrainingSettings(StrictModel):
     epochs: int = Field(default=70, ge=1)
     batch_size: int = Field(default=64, ge=2)
-    clean_batch_norm: bool = True
-    """re-estimate batch-norm statistics on clean training images before each validation"""
+    batch_norm: Literal["running", "clean", "seen"] = "seen"
+    """statistics for use: gathered while training; or estimated after each epoch on clean
+    training pictures, or on all that the method shows the model (noisy copies included)"""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     workers: int = Field(default=1, ge=0)
     """threads that prepare batches ahead; 0: none"""

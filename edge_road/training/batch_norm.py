@@ -1,12 +1,13 @@
-"""Batch-norm statistics of clean pictures.
+"""Batch-norm statistics for a model at rest.
 
-Methods that also train on noisy copies leave running averages of both kinds in the model, and
-rapidly changing weights leave averages of older ones. At rest neither fits what a camera sees.
+Those gathered while training lag behind weights that change quickly. Re-estimated on clean
+pictures they serve clean pictures best; re-estimated on all that the method shows the model, noisy
+copies included, they serve both kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import nn
@@ -15,8 +16,11 @@ from edge_road.training.batches import Batch
 
 
 @torch.no_grad()
-def settle_batch_norm(model: nn.Module, batches: Iterable[Batch]) -> None:
-    """Replace the running statistics by plain averages over `batches` (shuffled, or they are biased)."""
+def settle_batch_norm(model: nn.Module, batches: Iterable[Batch], show: Callable[[Batch], object]) -> None:
+    """Replace running statistics by plain averages over what `show` lets the model see of `batches`.
+
+    Batches must be shuffled: the variance between batches is not counted. Leaves the model in eval mode.
+    """
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     momenta = [norm.momentum for norm in norms]
     model.eval()
@@ -25,6 +29,7 @@ def settle_batch_norm(model: nn.Module, batches: Iterable[Batch]) -> None:
         norm.momentum = None  # a cumulative average
         norm.train()
     for batch in batches:
-        model(batch.images_BCHW)
+        show(batch)
     for norm, momentum in zip(norms, momenta):
         norm.momentum = momentum
+    model.eval()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -141,9 +141,7 @@ class Trainer:
         self.optimizer.step()
 
     def _validate(self, epoch: int) -> Tally:
-        if self.recipe.training.clean_batch_norm:
-            settle_batch_norm(self.model, self._settling_batches())
-        self.model.eval()
+        self._settle()
         tally = Tally()
         with torch.inference_mode():
             for batch in self.validation.in_order():
@@ -153,10 +151,18 @@ class Trainer:
                 tally.add(logits_BC, batch.labels_B, {"loss": float(loss)})
         return tally
 
-    def _settling_batches(self) -> Iterator[Batch]:
-        """Shuffled, the same each time, and as a camera sees them: neither noisy nor augmented."""
-        wanted = max(1, SETTLING_IMAGES // self.train.batch_size)
-        return islice(self.train.shuffled(epoch=0), wanted)
+    def _settle(self) -> None:
+        """On the same pictures each time, and as a camera sees them: not augmented."""
+        self.model.eval()
+        self.method.eval()
+        generator = torch.Generator().manual_seed(self.recipe.seed)
+        shows: dict[str, Callable[[Batch], object]] = {
+            "clean": lambda batch: self.model(batch.images_BCHW),
+            "seen": lambda batch: self.method(self.model, *batch, generator),
+        }
+        if show := shows.get(self.recipe.training.batch_norm):
+            wanted = max(1, SETTLING_IMAGES // self.train.batch_size)
+            settle_batch_norm(self.model, islice(self.train.shuffled(epoch=0), wanted), show)
 
     def _record(self, epoch: int, lesson: Tally, exam: Tally, seconds: float) -> None:
         losses = lesson.losses

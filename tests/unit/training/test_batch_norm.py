@@ -20,7 +20,7 @@ def test_running_statistics_become_the_plain_average_over_the_batches() -> None:
     norm = nn.BatchNorm2d(3)
     norm.running_mean.fill_(100.0)
     seen = batches(5)
-    settle_batch_norm(norm, seen)
+    settle_batch_norm(norm, seen, lambda batch: norm(batch.images_BCHW))
     images = torch.stack([batch.images_BCHW for batch in seen])
     torch.testing.assert_close(norm.running_mean, images.mean(dim=(0, 1, 3, 4)))
     torch.testing.assert_close(norm.running_var, images.transpose(1, 2).flatten(2).var(dim=2).mean(dim=0))
@@ -31,7 +31,8 @@ def test_nothing_else_changes() -> None:
     model[1].momentum = 0.03
     before = {name: p.clone() for name, p in model.named_parameters()}
     random_state = torch.get_rng_state()
-    settle_batch_norm(model, batches(2))
+    settle_batch_norm(model, batches(2), lambda batch: model(batch.images_BCHW))
     assert all(torch.equal(before[name], p) for name, p in model.named_parameters())
     assert model[1].momentum == 0.03
+    assert not any(module.training for module in model.modules())
     assert torch.equal(random_state, torch.get_rng_state()), "dropout must rest meanwhile"

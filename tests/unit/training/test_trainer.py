@@ -43,17 +43,21 @@ def assert_same_training(first: Path, second: Path) -> None:
     assert untimed(first) == untimed(second)
 
 
+class PowerCut(Exception):
+    pass
+
+
 def interrupt_after(trainer: Trainer, epochs: int) -> None:
     """Stop where a power cut would: the epoch is trained, its checkpoint not yet written."""
     save = trainer._save
 
     def save_unless_dead() -> None:
         if len(trainer.history) > epochs:
-            raise InterruptedError
+            raise PowerCut
         save()
 
     trainer._save = save_unless_dead  # type: ignore[method-assign]
-    with pytest.raises(InterruptedError):
+    with pytest.raises(PowerCut):
         trainer.fit()
 
 
@@ -147,7 +151,8 @@ def poison(trainer: Trainer, batch: int, value: float) -> None:
 
     def poisoned(*arguments: Any) -> Step:
         step: Step = forward(*arguments)
-        return step._replace(total=step.total * value) if next(count) == batch else step
+        is_bad = trainer.method.training and next(count) == batch
+        return step._replace(total=step.total * value) if is_bad else step
 
     trainer.method.forward = poisoned  # type: ignore[method-assign]
 
@@ -200,16 +205,28 @@ def test_the_rate_follows_the_schedule(make_trainer: MakeTrainer) -> None:
     assert [line["learning_rate"] for line in lines(trainer.run)] == pytest.approx([0.01, 0.01, 0.001, 0.001])
 
 
-def test_validation_runs_in_eval_mode_and_sees_clean_statistics(make_trainer: MakeTrainer) -> None:
-    """With noisy copies in training, running averages alone would be those of a mixture."""
-    statistics = {}
-    for clean in (True, False):
-        trainer = make_trainer(training={"epochs": 1, "clean_batch_norm": clean})
-        trainer.run = trainer.run / str(clean)
+def test_statistics_for_use_are_gathered_as_the_recipe_says(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    """The noisy copies of the discriminative method are brighter at the dark end: clipping at zero."""
+    means = {}
+    for kind in ("running", "clean", "seen"):
+        trainer = make_trainer(tmp_path / kind, training={"epochs": 1, "batch_norm": kind})
         trainer.fit()
-        assert not trainer.model.training
-        statistics[clean] = load_file(trainer.run / "best.safetensors")["trunk.1.running_mean"]
-    assert not torch.allclose(statistics[True], statistics[False])
+        assert not any(module.training for module in trainer.model.modules())
+        means[kind] = load_file(tmp_path / kind / "best.safetensors")["trunk.1.running_mean"]
+    assert not torch.allclose(means["running"], means["clean"])
+    assert not torch.allclose(means["seen"], means["clean"])
+
+
+def test_settling_leaves_centroids_and_random_states_alone(make_trainer: MakeTrainer) -> None:
+    trainer = make_trainer(training={"epochs": 1, "batch_norm": "seen"})
+    trainer._train_epoch(0)
+    before = trainer.snapshot.take()
+    kept = {name: t.clone() for name, t in before.items() if not name.startswith("model/trunk.1.")}
+    trainer._settle()
+    after = trainer.snapshot.take()
+    assert all(torch.equal(tensor, after[name]) for name, tensor in kept.items())
 
 
 def test_ties_go_to_the_lower_loss(
