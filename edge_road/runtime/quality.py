@@ -23,7 +23,7 @@ EXPOSURE, LOW_DETAIL, FROZEN, FRAME_SIZE, TIMESTAMP = (
     "frame_size",
     "timestamp",
 )
-SAMPLES = 128
+SAMPLES = 96
 """points looked at along each side"""
 
 

@@ -81,8 +81,11 @@ def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
 
 def _limit_ourselves(limits: WorkerLimits) -> None:
     if limits.memory_mb:
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
         most = limits.memory_mb * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
     try:  # when memory runs out, the worker goes and not the supervisor
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")

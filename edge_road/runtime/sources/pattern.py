@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from edge_road.backends.fake import LEVEL_OF_STATE, NAN_COLOR
@@ -11,6 +13,8 @@ from edge_road.frames import Image
 from edge_road.runtime.sources.drive import DriveSource, write_truth
 from edge_road.runtime.vehicle import PatternFault, PatternSource
 
+Color = tuple[int, int, int]
+
 GRAIN = 12
 GRAINS = 7
 """as many different pictures of one state"""
@@ -19,8 +23,6 @@ GRAINS = 7
 class PatternCamera(DriveSource):
     def __init__(self, settings: PatternSource, clock: Clock, origin_ns: int | None = None) -> None:
         self._settings = settings
-        shape = (GRAINS, settings.height, settings.width, 1)
-        self._grains = np.random.default_rng(0).integers(0, 2 * GRAIN + 1, shape, dtype=np.uint8)
         seconds = sum(segment.seconds for segment in settings.segments)
         description = f"test pattern, {seconds:g} s at {settings.fps:g} fps"
         super().__init__(clock, settings.fps, seconds, settings.loop, origin_ns, description)
@@ -40,9 +42,9 @@ class PatternCamera(DriveSource):
     def _plain(self, number: int, shrink: int = 1) -> Image:
         return self._grainy(number, (LEVEL_OF_STATE[self._state_at(number / self._fps)],) * 3, shrink)
 
-    def _grainy(self, number: int, color: tuple[int, int, int], shrink: int = 1) -> Image:
-        grain = self._grains[number % GRAINS][::shrink, ::shrink]
-        return np.asarray(grain + np.array(color, np.uint8) - np.uint8(GRAIN), np.uint8)
+    def _grainy(self, number: int, color: Color, shrink: int = 1) -> Image:
+        size = (self._settings.height // shrink, self._settings.width // shrink)
+        return _grainy_picture(number % GRAINS, size, color)
 
     def _state_at(self, seconds: float) -> str:
         for segment in self._settings.segments:
@@ -67,3 +69,9 @@ class PatternCamera(DriveSource):
         if fault.kind == "nan":
             return self._grainy(number, NAN_COLOR)
         return np.full(shape, 0 if fault.kind == "black" else 255, np.uint8)
+
+
+@lru_cache(maxsize=8 * GRAINS)
+def _grainy_picture(seed: int, size: tuple[int, int], color: Color) -> Image:
+    grain = np.random.default_rng(seed).integers(-GRAIN, GRAIN + 1, (*size, 1))
+    return np.asarray(grain + color, np.uint8)
