@@ -66,15 +66,15 @@ class Bar(Rows):
     def __init__(self, console: Console, epochs: int, bar: rich.progress.Progress) -> None:
         super().__init__(console, epochs)
         self._bar = bar
-        self._task = bar.add_task("", total=None, start=False, losses="")
+        self._task = bar.add_task("preparing", total=None, losses="", left="")
 
     def batch(
         self, epoch: int, batch: int, batches: int, losses: Mapping[str, float], accuracy: float
     ) -> None:
-        task = self._bar.tasks[0]
-        if not task.started:
-            self._bar.start_task(self._task)
-            self._bar.reset(self._task, total=self._epochs * batches, completed=epoch * batches)
+        if self._bar.tasks[0].total is None:
+            self._bar.reset(
+                self._task, total=self._epochs * batches, completed=epoch * batches, losses="", left="left"
+            )
         self._bar.update(
             self._task,
             description=f"epoch {epoch + 1}/{self._epochs}",
@@ -94,7 +94,7 @@ def open_progress(epochs: int, console: Console | None = None) -> Iterator[Progr
         rich.progress.BarColumn(bar_width=24),
         rich.progress.TextColumn("{task.fields[losses]}"),
         rich.progress.TimeRemainingColumn(compact=True),
-        rich.progress.TextColumn("left"),
+        rich.progress.TextColumn("{task.fields[left]}"),
     )
     with rich.progress.Progress(*columns, console=console, transient=True) as bar:
         yield Bar(console, epochs, bar)

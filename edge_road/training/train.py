@@ -105,9 +105,10 @@ def _record(
 
 
 def _summary(recipe: Recipe, dataset: RoadDataset, run: Path) -> str:
-    sizes = ", ".join(f"{len(dataset.splits[name])} {name}" for name in ("train", "validation"))
+    train, validation = (len(dataset.splits[name]) for name in ("train", "validation"))
     return (
-        f"{recipe.name}: {recipe.method.name} on {recipe.model.backbone}, "
-        f"{recipe.input.height}x{recipe.input.width}, {len(dataset.classes)} classes, {sizes} pictures\n"
+        f"{recipe.name}: {recipe.method.name} on {recipe.model.backbone} "
+        f"at {recipe.input.height}x{recipe.input.width}\n"
+        f"{train} training and {validation} validation pictures of {len(dataset.classes)} classes\n"
         f"run: {run}\npreparing the pictures ..."
     )
