@@ -10,7 +10,7 @@ from typing import Any
 import cv2
 
 from edge_road.evaluation import plots
-from edge_road.evaluation.perturbations import CLEAN, PERTURBATIONS, perturb
+from edge_road.evaluation.perturbations import CLEAN, find_perturbation, perturb
 from edge_road.evaluation.report import Entry, Report
 from edge_road.evaluation.scores import Mistake, Score
 from edge_road.frames import Image, Images
@@ -61,7 +61,7 @@ def _entry_view(entry: Entry, images_NHWC: Images) -> Mapping[str, Any]:
 
 def title_of(condition: str) -> str:
     """A report of another version may name perturbations that this one does not know."""
-    known = PERTURBATIONS.get(condition)
+    known = find_perturbation(condition)
     return known.title if known else condition
 
 
@@ -84,7 +84,7 @@ def _noise_curve(entry: Entry) -> plots.Curve:
     clean = entry.evaluation.clean
     curve = [(0.0, clean.accuracy, clean.accuracy_std)]
     for score in entry.evaluation.perturbed:
-        known = PERTURBATIONS.get(score.name)
+        known = find_perturbation(score.name)
         if known and known.family == "gaussian" and known.level is not None:
             curve.append((known.level, score.accuracy, score.accuracy_std))
     return sorted(curve)
@@ -95,7 +95,7 @@ def _examples(report: Report, images_NHWC: Images) -> list[tuple[str, str]]:
     evaluation = report.entries[0].evaluation
     examples = [(CLEAN, data_uri(images_NHWC[0]))]
     for score in evaluation.perturbed:
-        if score.name in PERTURBATIONS:
+        if find_perturbation(score.name):
             perturbed_NHWC = perturb(images_NHWC[:1], score.name, evaluation.seed, run=0)
             examples.append((title_of(score.name), data_uri(perturbed_NHWC[0])))
     return examples

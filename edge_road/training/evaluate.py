@@ -15,7 +15,7 @@ from edge_road.datasets.index import SPLITS
 from edge_road.datasets.prepared import Prepared, prepare_split
 from edge_road.evaluation.judge import DEFAULT_RUNS, judge
 from edge_road.evaluation.page import percent, rows_of, title_of
-from edge_road.evaluation.perturbations import PERTURBATIONS, perturbation
+from edge_road.evaluation.perturbations import DIALS, FAMILIES, PERTURBATIONS, SUITES, expand
 from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
 from edge_road.evaluation.scores import Score
 from edge_road.run_record import RECORD_FILE
@@ -112,7 +112,7 @@ def _cells(score: Score | None) -> str:
 def _perturbation_names(text: str | None) -> list[str]:
     if text is None:
         return list(PERTURBATIONS)
-    return [perturbation(name.strip()).name for name in text.split(",") if name.strip()]
+    return expand(name.strip() for name in text.split(",") if name.strip())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,7 +120,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="evaluate_road.py",
         description="Judge runs and bundles on pictures they have not seen, clean and under perturbation, "
         "and write report.json and report.html. Several are compared side by side.",
-        epilog="perturbations: " + ", ".join(PERTURBATIONS),
+        epilog=f"suites of perturbations: {', '.join(SUITES)}; the default: {', '.join(PERTURBATIONS)}; "
+        f"in severities, as fog:1 to fog:5: {', '.join(FAMILIES)}; "
+        f"with a value, as gaussian:25: {', '.join(DIALS)}",
     )
     parser.add_argument(
         "subjects", nargs="*", metavar="RUN_OR_BUNDLE", help="folders or names; default: the newest run"
@@ -142,7 +144,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="of every random perturbation (default: %(default)s)",
     )
-    parser.add_argument("--perturbations", metavar="A,B,...", help="default: all; '' for clean only")
+    parser.add_argument(
+        "--perturbations", metavar="A,B,...", help="names and suites (see below); '' for clean only"
+    )
     parser.add_argument("--seed", type=_number(0), default=0, metavar="N", help="of the perturbations")
     parser.add_argument(
         "--out",

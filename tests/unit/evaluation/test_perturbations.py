@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from edge_road.errors import ConfigError
-from edge_road.evaluation import perturbations
-from edge_road.evaluation.perturbations import PERTURBATIONS, perturb, perturbation
+from edge_road.evaluation.perturbations import PERTURBATIONS, paper, perturb, perturbation
 
 GREY = np.full((1, 400, 500, 3), 128, np.uint8)
 
@@ -41,7 +40,7 @@ def test_one_patch_is_70_by_70_at_the_papers_size_and_scales_with_the_picture() 
     rng = np.random.default_rng(0)
     for height, width, expected in ((400, 500, (70, 70)), (200, 250, (35, 35)), (192, 192, (34, 27))):
         picture = np.full((height, width, 3), 128, np.uint8)
-        patch = perturbations.occlusion(picture, rng, patches=1)[..., 0] == 0
+        patch = paper.occlusion(picture, rng, patches=1)[..., 0] == 0
         assert (patch.any(axis=1).sum(), patch.any(axis=0).sum()) == expected
         assert patch.sum() == expected[0] * expected[1]
 
@@ -53,7 +52,7 @@ def test_twenty_patches_hide_between_a_quarter_and_a_half() -> None:
 
 
 def test_stripes_run_from_top_to_bottom_and_are_six_wide() -> None:
-    stripe = perturbations.stripes(GREY[0], np.random.default_rng(1), count=1)[..., 0] == 0
+    stripe = paper.stripes(GREY[0], np.random.default_rng(1), count=1)[..., 0] == 0
     assert stripe.all(axis=0).sum() == 6 == stripe.any(axis=0).sum()
     ten = masked(perturb(GREY, "stripes", 0, 0))
     assert 30 < ten.all(axis=0).sum() <= 60

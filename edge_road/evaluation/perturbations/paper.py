@@ -1,27 +1,18 @@
-"""What befalls a picture between road and model, as seeded functions of (image, generator).
+"""The perturbations of robust_discriminative_noise, section 7 (Tables 3 and 4), and a few more of that kind.
 
-They act at model size. The first seven and the combinations are those of robust_discriminative_noise,
-section 7 (Tables 3 and 4), given there for pictures of 400 x 500: sizes scale with the picture, masks
-are black, and a combination acts in the order of its name.
+The paper gives them for pictures of 400 x 500: sizes scale with the picture, and masks are black.
 """
 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 
 import cv2
 import numpy as np
 
-from edge_road.errors import ConfigError, suggestion
-from edge_road.frames import Image, Images
+from edge_road.frames import Image
 
 PAPER_HEIGHT, PAPER_WIDTH = 400, 500
-CLEAN = "clean"
-Apply = Callable[[Image, np.random.Generator], Image]
 
 
 def gaussian(image: Image, rng: np.random.Generator, sigma_255: float) -> Image:
@@ -88,77 +79,6 @@ def salt_pepper(image: Image, rng: np.random.Generator, share: float = 0.05) -> 
     spotted[draw_HW < share / 2] = 0
     spotted[draw_HW > 1 - share / 2] = 255
     return spotted
-
-
-@dataclass(frozen=True)
-class Perturbation:
-    """A row of a report. Rows of one family differ by their level and make a curve."""
-
-    name: str
-    title: str
-    apply: Apply
-    family: str
-    level: float | None = None
-    random: bool = True
-    """False: every run gives the same pixels, so one is enough"""
-
-
-def _then(*steps: Apply) -> Apply:
-    def both(image: Image, rng: np.random.Generator) -> Image:
-        for step in steps:
-            image = step(image, rng)
-        return image
-
-    return both
-
-
-def _noise(level: int) -> Perturbation:
-    apply = partial(gaussian, sigma_255=level)
-    return Perturbation(f"gaussian_{level}", f"Gaussian noise {level}/255", apply, "gaussian", level)
-
-
-def _single(name: str, title: str, apply: Apply, *, random: bool = True) -> Perturbation:
-    return Perturbation(name, title, apply, name, random=random)
-
-
-_ALL = (
-    *(_noise(level) for level in (10, 30, 40, 60)),
-    _single("occlusion", "occlusion", occlusion),
-    _single(
-        "occlusion+gaussian_40", "occlusion + noise 40/255", _then(occlusion, partial(gaussian, sigma_255=40))
-    ),
-    _single("down_up", "down-up sampling by 3", down_up, random=False),
-    _single("down_up+occlusion", "down-up + occlusion", _then(down_up, occlusion)),
-    _single("stripes", "stripes", stripes),
-    _single("down_up+stripes", "down-up + stripes", _then(down_up, stripes)),
-    _single("salt_pepper", "salt and pepper", salt_pepper),
-    _single("jpeg", "JPEG quality 10", jpeg, random=False),
-    _single("motion_blur", "motion blur", motion_blur),
-    _single("dark", "30 % of the light", dark, random=False),
-)
-PERTURBATIONS: dict[str, Perturbation] = {perturbation.name: perturbation for perturbation in _ALL}
-
-
-def perturbation(name: str) -> Perturbation:
-    try:
-        return PERTURBATIONS[name]
-    except KeyError:
-        raise ConfigError(
-            "no such perturbation",
-            got=name,
-            expected=", ".join(PERTURBATIONS),
-            fix=suggestion(name, PERTURBATIONS),
-        ) from None
-
-
-def perturb(images_NHWC: Images, name: str, seed: int, run: int, first: int = 0) -> Images:
-    """New images; the i-th one's generator depends on (seed, name, run, first + i) alone."""
-    apply = perturbation(name).apply
-    key = (seed, zlib.crc32(name.encode()), run)
-    perturbed_NHWC = np.empty_like(images_NHWC)
-    for position, image in enumerate(images_NHWC):
-        perturbed_NHWC[position] = apply(image, np.random.default_rng((*key, first + position)))
-    return perturbed_NHWC
 
 
 def _scaled(length_px: int, size: int, paper_size: int) -> int:
