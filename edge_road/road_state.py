@@ -38,6 +38,8 @@ class RoadState(StrictModel):
     """of dry, wet and icy after the temporal filter; empty when there is no evidence"""
     reasons: tuple[str, ...] = ()
     """why the state is unknown or doubted, e.g. no_frames, model_output, low_confidence"""
+    published_mono_ns: int
+    """when this message was made; the only time of a message without a frame"""
     captured_mono_ns: int | None
     """when the newest frame behind this state was taken; none without a frame"""
     captured_utc: str | None

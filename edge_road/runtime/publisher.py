@@ -43,9 +43,9 @@ class Publisher:
         return bool(self._outputs) and all(output.gone for output in self._outputs)
 
     def _message(self, decision: Decision, basis: Evidence | None, dropped: int) -> RoadState:
-        captured_ns = decision.captured_mono_ns
+        now_ns, captured_ns = self._clock.mono_ns(), decision.captured_mono_ns
         shown = basis if basis is not None and basis.captured_mono_ns == captured_ns else None
-        age_ms = None if captured_ns is None else (self._clock.mono_ns() - captured_ns) / 1e6
+        age_ms = None if captured_ns is None else (now_ns - captured_ns) / 1e6
         return RoadState.model_validate(
             {
                 "vehicle": self._vehicle.vehicle,
@@ -54,6 +54,7 @@ class Publisher:
                 "state": decision.state,
                 "probabilities": _by_state(decision.probabilities) if decision.probabilities else {},
                 "reasons": decision.reasons,
+                "published_mono_ns": now_ns,
                 "captured_mono_ns": captured_ns,
                 "captured_utc": shown.captured_utc if shown else None,
                 "clock_synced": clock_synced(),

@@ -16,6 +16,7 @@ DRY = {
     "seq": 3,
     "state": "dry",
     "probabilities": {"dry": 0.9, "wet": 0.07, "icy": 0.03},
+    "published_mono_ns": 4_500_010,
     "captured_mono_ns": 10,
     "captured_utc": None,
     "clock_synced": False,

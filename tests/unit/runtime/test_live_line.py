@@ -23,6 +23,7 @@ def message(captured_ns: int | None, state: str = "icy") -> RoadState:
             "state": state,
             "probabilities": {"dry": 0.01, "wet": 0.02, "icy": 0.97} if seen else {},
             "reasons": () if seen else ("no_frames",),
+            "published_mono_ns": 10**12,
             "captured_mono_ns": captured_ns,
             "captured_utc": None,
             "clock_synced": True,
