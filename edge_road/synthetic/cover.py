@@ -43,7 +43,7 @@ def random_cover(state: str, rng: np.random.Generator) -> Cover:
             "no such road state", got=repr(state), expected=", ".join(STATES), fix=suggestion(state, STATES)
         )
     # A white roadside says nothing of the road itself, so every state meets it.
-    snowy_verge = rng.uniform(0.5, 1.0) if rng.random() < (0.8 if state == "icy" else 0.3) else 0.0
+    snowy_verge = rng.uniform(0.5, 1.0) if rng.random() < (0.9 if state == "icy" else 0.25) else 0.0
     if state == "dry":
         return Cover(verge_snow=snowy_verge)
     if state == "wet":
@@ -93,7 +93,7 @@ def _packed_snow(rng: np.random.Generator, verge: float) -> Cover:
 
 def _glazed(rng: np.random.Generator, verge: float) -> Cover:
     return Cover(
-        snow=rng.uniform(0.42, 0.55),
+        snow=rng.uniform(0.46, 0.58),
         packed=rng.uniform(0.2, 1.0),
         glaze=rng.uniform(0.8, 1.0),
         verge_snow=verge,

@@ -20,7 +20,7 @@ from edge_road.synthetic.segments import Segment, begins
 __all__ = ["Drive", "Segment", "random_drive"]
 
 # Streams of random numbers, so that no part of a drive disturbs another.
-_STYLE, _COVER, _NOISE = range(3)
+_STYLE, _COVER, _NOISE, _PLAN = range(4)
 # A change rolls in from this far ahead, and each spot fades within this time.
 _SEEN_AHEAD_M = 12.0
 _FADE_S = 0.25
@@ -135,7 +135,7 @@ def random_drive(
     """A drive with a change of state about every `usual_s`; every state comes up where time allows."""
     if not 0 < shortest_s <= usual_s:
         raise DataError("segments need 0 < shortest_s <= usual_s", got=f"{shortest_s} and {usual_s}")
-    rng = np.random.default_rng((seed, 0))
+    rng = np.random.default_rng((seed, _PLAN))
     count = max(round(duration_s / usual_s), min(int(duration_s // shortest_s), len(STATES)), 1)
     shares = rng.uniform(0.2, 1.0, count)
     spare_s = max(duration_s - count * shortest_s, 0.0)

@@ -78,10 +78,10 @@ def random_lens(rng: np.random.Generator) -> Lens:
     warm, green = rng.normal(0, 0.04), rng.normal(0, 0.015)
     return Lens(
         exposure=rng.uniform(0.55, 1.0),
-        adaptation=rng.uniform(0.3, 0.8),
+        adaptation=rng.uniform(0.4, 0.9),
         balance=(1 + warm, 1 + green, 1 - warm),
         contrast=rng.uniform(1.0, 1.3),
         vignette=rng.uniform(0, 0.3),
-        blur=rng.uniform(0, 0.0025),
-        noise=rng.uniform(0.8, 4.0),
+        blur=rng.uniform(0, 0.002),
+        noise=rng.uniform(0.8, 3.0),
     )

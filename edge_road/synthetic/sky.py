@@ -85,9 +85,9 @@ _CLEAR = ((0.32, 0.52, 0.86), (0.78, 0.86, 0.95), (1.08, 1.02, 0.94))
 _OVERCAST = ((0.66, 0.69, 0.74), (0.88, 0.90, 0.92), (0.84, 0.87, 0.90))
 _DULL = ((0.44, 0.47, 0.52), (0.62, 0.64, 0.67), (0.60, 0.62, 0.66))
 _SUNSET = ((0.26, 0.30, 0.48), (0.92, 0.62, 0.42), (0.66, 0.54, 0.46))
-_DUSK = ((0.10, 0.13, 0.24), (0.34, 0.36, 0.46), (0.30, 0.32, 0.40))
+_DUSK = ((0.14, 0.17, 0.30), (0.42, 0.44, 0.54), (0.36, 0.38, 0.46))
 _KINDS = (_CLEAR, _OVERCAST, _DULL, _SUNSET, _DUSK)
-_KIND_SHARES = (0.32, 0.3, 0.16, 0.12, 0.1)
+_KIND_SHARES = (0.34, 0.32, 0.16, 0.11, 0.07)
 _HILL_TINTS: tuple[Colour, ...] = (
     (0.22, 0.30, 0.18),
     (0.35, 0.33, 0.28),
@@ -110,7 +110,7 @@ def random_sky(rng: np.random.Generator) -> Sky:
         hill_tint=_HILL_TINTS[rng.integers(len(_HILL_TINTS))],
         light=light,
         shadows=rng.uniform(0.2, 0.4) if sunny and rng.random() < 0.4 else 0.0,
-        haze=rng.uniform(0.05, 0.4) if rng.random() < 0.8 else rng.uniform(0.5, 1.1),
+        haze=rng.uniform(0.05, 0.4) if rng.random() < 0.88 else rng.uniform(0.4, 0.8),
         headlights=rng.uniform(0.05, 0.25) if late else 0.0,
         place=rng.uniform(0, 100),
     )

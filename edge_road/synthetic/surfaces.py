@@ -55,7 +55,7 @@ def snowed(colour_CHW: Field, cover: Cover, site: Site, mask: Field) -> Field:
     lumps = site.texture(tiles.noise(22, 1 / 8, 1 / 60), 9.0, 1.0)
     combed = site.texture(tiles.noise(23, 1 / 8, 1 / 30), 8.0, 10.0)
     packed = cover.packed * site.road
-    relief = 0.07 * lumps + 0.05 * (0.4 + packed) * combed * site.road
+    relief = 0.08 * lumps + 0.05 * (0.4 + packed) * combed * site.road
     tyres = 0.12 * cover.ruts * site.tracks * site.road
     white = 0.97 - 0.25 * packed + relief - tyres
     tint = planar((0.97, 0.99, 1.03))
@@ -77,8 +77,8 @@ def mirrored(
     grazing = (1 - site.ground.steepness) ** 3
     streaks = site.texture(tiles.noise(32, 1 / 10, 1 / 50), 5.0, 8.0)
     film = cover.water * site.road * bare * (1 - puddles)
-    film = film * clamped(0.14 + 0.8 * grazing * (1 + 0.35 * streaks))
-    pool = puddles * bare * (0.3 + 0.6 * grazing)
+    film = film * clamped((0.24 + 0.7 * grazing) * (1 + 0.35 * streaks))
+    pool = puddles * bare * (0.4 + 0.5 * grazing)
     return lit_CHW * (1 - film - pool) + film * smooth_CHW + pool * sharp_CHW
 
 
@@ -90,7 +90,7 @@ def glazed(lit_CHW: Field, cover: Cover, site: Site, smooth_CHW: Field) -> Field
     grazing = (1 - site.ground.steepness) ** 2
     # The mirrored light without its colour and most of its shapes.
     grey_HW: Field = smooth_CHW.mean(axis=0)
-    pale = planar((1.08, 1.12, 1.17)) * (0.6 * float(grey_HW.mean()) + 0.4 * grey_HW)
+    pale = planar((1.16, 1.2, 1.25)) * (0.85 * float(grey_HW.mean()) + 0.15 * grey_HW)
     strength = mask * (0.5 + 0.4 * grazing)
     return lit_CHW + strength * (pale - lit_CHW)
 
