@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     messages, truth = run / "drive.jsonl", run / "drive_truth.json"
     epochs = [] if options.epochs is None else ["--epochs", str(options.epochs)]
     _step("train", "--run", run, *epochs)
-    _step("evaluate", run)
+    _step("evaluate", run, "--runs", 3)
     _step("to-trt", run, "--out", bundle)
     _step("verify", bundle)
     _step("smoke", bundle)
@@ -69,7 +69,7 @@ def _step(name: str, *options: object) -> None:
 
 
 def _held_out_accuracy(report: Path) -> float:
-    return float(json.loads(report.read_text())["artefacts"][0]["clean"]["accuracy"])
+    return float(json.loads(report.read_text())["entries"][0]["evaluation"]["clean"]["accuracy"])
 
 
 def _summary(
