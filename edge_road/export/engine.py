@@ -76,11 +76,19 @@ def build_engine(
         plan_sha256=sha256(plan),
         plan_bytes=len(plan),
     )
-    # The old record goes first and the new one comes last: a plan without its record is never used.
-    (folder / f"{record.key.name}.json").unlink(missing_ok=True)
-    write_atomically(folder / f"{record.key.name}.plan", plan)
-    write_atomically(folder / f"{record.key.name}.json", record.model_dump_json(indent=2).encode() + b"\n")
+    try:
+        _write_engine(record, plan, folder)
+    except OSError as error:
+        raise BackendError("the engine cannot be written", where=folder, got=error.strerror) from None
     return record
+
+
+def _write_engine(record: EngineRecord, plan: bytes, folder: Path) -> None:
+    """The old record goes first and the new one comes last: a plan without its record is never used."""
+    path = folder / f"{record.key.name}.plan"
+    path.with_suffix(".json").unlink(missing_ok=True)
+    write_atomically(path, plan)
+    write_atomically(path.with_suffix(".json"), record.model_dump_json(indent=2).encode() + b"\n")
 
 
 def engine_key(

@@ -12,6 +12,7 @@ from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.bundle import MODEL_FILES, Artefact, Precision
 from edge_road.conditions import ClassList
 from edge_road.datasets.index import Labels
+from edge_road.errors import DataError
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.metrics import fit_temperature
 from edge_road.evaluation.perturbations import CLEAN
@@ -79,6 +80,8 @@ def class_geometry(features_ND: Floats, labels_N: Labels, classes: ClassList) ->
     centroids, radii = [], []
     for label in range(len(classes)):
         members_MD = features_ND[labels_N == label]
+        if len(members_MD) == 0:
+            raise DataError("a class has no training images", got=classes.names[label])
         centroid_D = members_MD.mean(axis=0)
         distances_M = np.linalg.norm(members_MD - centroid_D, axis=1)
         centroids.append(centroid_D)

@@ -27,6 +27,7 @@ from edge_road.errors import BundleError
 from edge_road.evaluation.scores import Evaluation
 from edge_road.evaluation.smoke import smoke_accuracies, smoke_limits
 from edge_road.export.exporting import Export, Judged
+from edge_road.export.rtx_check import RtxReport
 from edge_road.frames import Floats
 from edge_road.recipe import Recipe
 
@@ -143,19 +144,21 @@ def _report_of(judged: Judged) -> dict[str, Any]:
     return {
         "released": judged.verdict.passed,
         "reasons": list(judged.verdict.reasons),
-        "checks": [check.model_dump() for check in judged.verdict.checks],
+        "verdict": judged.verdict.model_dump(mode="json"),
         "parity": asdict(judged.parity),
         "clean": _without_mistakes(quality.clean),
         "robust": _without_mistakes(quality.robust),
-        "tensorrt_rtx": None
-        if rtx is None
-        else {
-            "status": rtx.status,
-            "version": rtx.version,
-            "reasons": list(rtx.reasons),
-            "heavy_kernels": rtx.heavy_kernels,
-            "int8_share": rtx.int8_share,
-        },
+        "tensorrt_rtx": None if rtx is None else _report_of_rtx(rtx),
+    }
+
+
+def _report_of_rtx(rtx: RtxReport) -> dict[str, Any]:
+    return {
+        "status": rtx.status,
+        "version": rtx.version,
+        "reasons": list(rtx.reasons),
+        "heavy_kernels": rtx.heavy_kernels,
+        "int8_share": rtx.int8_share,
     }
 
 

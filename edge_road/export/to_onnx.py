@@ -9,9 +9,8 @@ from pathlib import Path
 from edge_road.bundle import MODEL_FILES
 from edge_road.errors import ConfigError
 from edge_road.evaluation.metrics import fit_temperature
-from edge_road.export.exporting import export_float, require_passed
+from edge_road.export.exporting import open_exporter, require_passed
 from edge_road.export.gate import judge_float
-from edge_road.export.material import load_material
 from edge_road.export.measure import open_predictor
 from edge_road.export.onnx_edit import with_temperature
 from edge_road.export.steps import Steps
@@ -26,11 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out: Path = options.out or run / MODEL_FILES["float32"]
     target, steps = load_target(options.target), Steps()
     print(f"export {run} to ONNX")
-    with steps.step("load run and images") as outcome:
-        material = load_material(run, target, options.data)
-        outcome.text = f"{len(material.validation)} validation images"
-    onnx_bytes, parity = export_float(run, material, target, steps)
+    exporter = open_exporter(run, target, steps, options.data)
+    onnx_bytes, parity = exporter.make_float(run)
     require_passed(judge_float(parity, None, target.float_limits))
+    material = exporter.material
     with steps.step("fit temperature") as outcome:
         prediction = open_predictor(onnx_bytes, "float32", material).predict(material.validation.images_NHWC)
         temperature = fit_temperature(prediction.logits_NC, material.validation.labels_N)

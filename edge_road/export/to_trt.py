@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road.bundle import MANIFEST_FILE, Bundle, load_bundle
-from edge_road.errors import BackendError, EdgeRoadError
+from edge_road.errors import BackendError, ConfigError, EdgeRoadError
 from edge_road.export.engine import build_engine, why_no_engine
 from edge_road.export.steps import Steps
 from edge_road.export.target import EngineSettings, Target, load_target
@@ -21,15 +21,16 @@ with a GPU, also build the TensorRT engine; given a bundle instead of a run, onl
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     target, steps = load_target(options.target), Steps()
-    source: Path = options.run or newest_run()
+    source: Path = (options.run or newest_run()).resolve()
     if options.require_engine and (lack := why_no_engine()):
         raise BackendError("an engine was required", got=lack, fix="run this on the device, or without it")
-    if (source / MANIFEST_FILE).is_file():
-        bundle = load_bundle(source)
+    if not (source / MANIFEST_FILE).is_file():
+        out = options.out or bundles() / source.name
+        bundle = _make_bundle(source, out.resolve(), options.data, target, steps)
+    elif options.out or options.data:
+        raise ConfigError("--out and --data are for a run", where=source, got="a bundle")
     else:
-        bundle = _make_bundle(
-            source, options.out or bundles() / source.resolve().name, options, target, steps
-        )
+        bundle = load_bundle(source)
     _build_engines(bundle, target.engine, options.require_engine, steps)
     return 0
 
@@ -48,13 +49,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _make_bundle(run: Path, out: Path, options: argparse.Namespace, target: Target, steps: Steps) -> Bundle:
+def _make_bundle(run: Path, out: Path, images: Path | None, target: Target, steps: Steps) -> Bundle:
     from edge_road.export.exporting import export_run
     from edge_road.export.packing import pack, refuse_foreign_folder
 
     print(f"export {run} for target {target.name}")
     refuse_foreign_folder(out)
-    export = export_run(run, target, steps, options.data)
+    export = export_run(run, target, steps, images)
     with steps.step("write and read back") as outcome:
         bundle = pack(export, out)
         outcome.text = f"digest {bundle.digest[:16]}"

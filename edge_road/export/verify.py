@@ -17,17 +17,18 @@ from edge_road.bundle import REPORT_FILE, Bundle, Precision, load_bundle
 from edge_road.errors import BundleError, GateRefused
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.scores import Evaluation
-from edge_road.export.gate import Check
+from edge_road.export.gate import Verdict
 from edge_road.export.material import load_all_images
 from edge_road.workspace import newest_bundle
+
+HEADER = ("model", "MB", "off by", "accuracy", "ice missed", "worst perturbation", "gate")
 
 
 class _Judged(BaseModel):
     """The part of a stored judgement that is looked at again."""
 
     model_config = ConfigDict(allow_inf_nan=False)
-    reasons: tuple[str, ...]
-    checks: tuple[Check, ...]
+    verdict: Verdict
     clean: Evaluation
     robust: Evaluation
 
@@ -45,16 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"bundle {path}\n  digest {bundle.digest}\n  {len(bundle.contents)} files, as the manifest says\n")
     threads = os.cpu_count() or 1
     predictors = {p: OnnxPredictor.from_bundle(bundle, p, threads) for p in bundle.manifest.artefacts}
-    rows: list[tuple[str, ...]] = [
-        ("model", "MB", "off by", "accuracy", "ice missed", "worst perturbation", "gate")
-    ]
-    for precision, predictor in predictors.items():
-        off_by = check_probe(predictor, bundle.probe(), precision)
-        size = len(bundle.model_bytes(precision)) / 1e6
-        rows.append(_row(precision, size, off_by, report.artefacts[precision]))
-    _print_table(rows)
+    _print_table([HEADER, *(_row(bundle, p, predictors[p], report.artefacts[p]) for p in predictors)])
     for precision in report.artefacts.keys() - predictors.keys():
-        print(f"\n{precision} was refused at export: {'; '.join(report.artefacts[precision].reasons)}")
+        print(
+            f"\n{precision} was refused at export: {'; '.join(report.artefacts[precision].verdict.reasons)}"
+        )
     if options.data:
         _judge_anew(bundle, predictors, options.data)
     _require_gate(bundle, report)
@@ -84,17 +80,12 @@ def _read_report(bundle: Bundle) -> _Report:
     return report
 
 
-def _row(precision: Precision, size: float, off_by: float, judged: _Judged) -> tuple[str, ...]:
-    passed = all(check.passed for check in judged.checks) and not judged.reasons
-    figures = _figures(judged.clean), _worst(judged.robust)
-    return (
-        precision,
-        f"{size:.1f}",
-        f"{off_by:.1e}",
-        *figures[0],
-        figures[1],
-        "passed" if passed else "REFUSED",
-    )
+def _row(bundle: Bundle, precision: Precision, predictor: OnnxPredictor, judged: _Judged) -> tuple[str, ...]:
+    off_by = check_probe(predictor, bundle.probe(), precision)
+    size = len(bundle.model_bytes(precision)) / 1e6
+    gate = "passed" if judged.verdict.passed else "REFUSED"
+    figures = (*_figures(judged.clean), _worst(judged.robust))
+    return (precision, f"{size:.1f}", f"{off_by:.1e}", *figures, gate)
 
 
 def _figures(evaluation: Evaluation) -> tuple[str, str]:
@@ -119,12 +110,9 @@ def _judge_anew(bundle: Bundle, predictors: dict[Precision, OnnxPredictor], path
 
 def _require_gate(bundle: Bundle, report: _Report) -> None:
     breaches = [
-        f"{precision}: {text}"
+        f"{precision}: {reason}"
         for precision in bundle.manifest.artefacts
-        for text in (
-            *report.artefacts[precision].reasons,
-            *(check.text for check in report.artefacts[precision].checks if not check.passed),
-        )
+        for reason in report.artefacts[precision].verdict.reasons
     ]
     if breaches:
         raise GateRefused("a model does not meet its target", where=bundle.path, got="; ".join(breaches))

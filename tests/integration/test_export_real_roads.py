@@ -13,7 +13,7 @@ from edge_road.bundle import Bundle, load_bundle
 from edge_road.cli import command
 from edge_road.recipe import FolderData, ModelSettings
 
-pytestmark = [pytest.mark.shared_data, pytest.mark.slow]
+pytestmark = [pytest.mark.shared_data, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")
