@@ -28,6 +28,7 @@ class EpochRecord(StrictModel):
     """cross-entropy on clean pictures"""
     seconds: float
     images_per_s: float
+    """in training"""
 
     def is_better_than(self, other: EpochRecord | None) -> bool:
         """By validation accuracy; at equal accuracy the lower loss wins."""

@@ -37,7 +37,7 @@ from edge_road.training.optim import build_optimizer, learning_rate, set_learnin
 from edge_road.training.progress import Progress
 from edge_road.training.snapshot import Snapshot, trained_parameters
 
-SETTLING_IMAGES = 2048  # enough for batch-norm statistics, however large the data set
+SETTLING_IMAGES = 512  # enough for batch-norm statistics, however large the data set
 
 
 @dataclass
@@ -46,6 +46,7 @@ class Tally:
 
     images: int = 0
     correct: int = 0
+    seconds: float = 0.0
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, logits_BC: Tensor, labels_B: Tensor, losses: dict[str, float]) -> None:
@@ -97,10 +98,9 @@ class Trainer:
         self._resume()
         journal = Journal(self.run, self.history)
         for epoch in range(len(self.history), self.recipe.training.epochs):
-            begin_ns = self.clock.mono_ns()
-            lesson = self._train_epoch(epoch)
-            exam = self._validate(epoch)
-            self._record(epoch, lesson, exam, seconds=(self.clock.mono_ns() - begin_ns) / 1e9)
+            lesson = self._timed(self._train_epoch, epoch)
+            exam = self._timed(self._validate, epoch)
+            self._record(epoch, lesson, exam)
             with _writing(self.run):
                 journal.write(self.history)
                 self._save()
@@ -116,6 +116,12 @@ class Trainer:
         self.best_weights = checkpoint.part("best")
         self._write_best()
         self.progress.note(f"continuing after epoch {len(self.history)}")
+
+    def _timed(self, work: Callable[[int], Tally], epoch: int) -> Tally:
+        begin_ns = self.clock.mono_ns()
+        tally = work(epoch)
+        tally.seconds = (self.clock.mono_ns() - begin_ns) / 1e9
+        return tally
 
     def _train_epoch(self, epoch: int) -> Tally:
         self.model.train()
@@ -164,7 +170,7 @@ class Trainer:
             wanted = max(1, SETTLING_IMAGES // self.train.batch_size)
             settle_batch_norm(self.model, islice(self.train.shuffled(epoch=0), wanted), show)
 
-    def _record(self, epoch: int, lesson: Tally, exam: Tally, seconds: float) -> None:
+    def _record(self, epoch: int, lesson: Tally, exam: Tally) -> None:
         losses = lesson.losses
         record = EpochRecord(
             epoch=epoch + 1,
@@ -174,8 +180,8 @@ class Trainer:
             train_accuracy=lesson.accuracy,
             validation_accuracy=exam.accuracy,
             validation_loss=exam.losses["loss"],
-            seconds=seconds,
-            images_per_s=lesson.images / seconds,
+            seconds=lesson.seconds + exam.seconds,
+            images_per_s=lesson.images / lesson.seconds,
         )
         is_best = record.is_better_than(best_of(self.history) if self.history else None)
         if is_best:

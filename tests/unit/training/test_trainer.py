@@ -124,11 +124,11 @@ def test_best_weights_are_those_of_the_best_epoch_by_validation(make_trainer: Ma
     accuracies = iter([0.5, 0.9, 0.7, 0.9])
     weights = {}
 
-    def scripted(epoch: int, lesson: Any, exam: Any, seconds: float) -> None:
+    def scripted(epoch: int, lesson: Any, exam: Any) -> None:
         exam.correct, exam.images = round(next(accuracies) * 10), 10
         exam.sums = {"loss": 10.0}
         weights[epoch + 1] = trainer.model.state_dict()["classifier.weight"].clone()
-        record(epoch, lesson, exam, seconds)
+        record(epoch, lesson, exam)
 
     record, trainer._record = trainer._record, scripted  # type: ignore[method-assign]
     assert trainer.fit().epoch == 2
