@@ -26,15 +26,18 @@ def defocus_blur(image: Image, rng: np.random.Generator, radius_px: float) -> Im
     return pixels(_filtered(light(image), _disc(radius_px * scale_of(image))))
 
 
-def glass_blur(image: Image, rng: np.random.Generator, sigma_px: float, reach_px: int, rounds: int) -> Image:
+def glass_blur(
+    image: Image, rng: np.random.Generator, sigma_px: float, reach_px: float, rounds: int
+) -> Image:
     """Frosted glass: soft, then every pixel is seen through a neighbour, then soft again."""
     scale = scale_of(image)
-    reach = max(1, round(reach_px * scale))
     field = smooth(light(image), sigma_px * scale)
     height, width = image.shape[:2]
     rows_HW, columns_HW = np.indices((height, width))
     for _ in range(rounds):
-        down_HW, along_HW = rng.integers(-reach, reach, (2, height, width))
+        # Rounded up or down by chance, so that a reach below one pixel is not lost.
+        away_2HW = rng.uniform(-1.0, 1.0, (2, height, width)) * (reach_px * scale)
+        down_HW, along_HW = np.floor(away_2HW + rng.random((2, height, width))).astype(np.int64)
         field = field[np.clip(rows_HW + down_HW, 0, height - 1), np.clip(columns_HW + along_HW, 0, width - 1)]
     return pixels(smooth(field, sigma_px * scale))
 

@@ -147,7 +147,7 @@ DIALS = {
     )
 }
 
-# Strengths of Hendrycks and Dietterich (2019), for ImageNet. Theirs of glass, frost and fog do not always
+# Strengths of Hendrycks and Dietterich (2019), for ImageNet. Theirs of glass, snow, frost and fog do not always
 # grow by PSNR from one severity to the next, so a few of those differ here.
 COMMON = (
     Family("gaussian_noise", "Gaussian noise", noise.gaussian_noise, _each(0.08, 0.12, 0.18, 0.26, 0.38)),
@@ -158,7 +158,7 @@ COMMON = (
         "glass_blur",
         "frosted glass blur",
         blur.glass_blur,
-        ((0.7, 1, 2), (0.9, 2, 2), (1.0, 2, 3), (1.1, 3, 3), (1.5, 4, 3)),
+        ((0.7, 1, 2), (0.8, 2, 2), (0.8, 2.5, 3), (0.9, 3.5, 3), (1.0, 5, 3)),
     ),
     Family("motion_blur", "motion blur", blur.motion_blur, ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15))),
     Family(
@@ -175,7 +175,7 @@ COMMON = (
         (
             (0.1, 3, 0.5, 10, 4, 0.8),
             (0.2, 2, 0.5, 12, 4, 0.7),
-            (0.55, 4, 0.9, 12, 8, 0.7),
+            (0.55, 4, 0.88, 12, 8, 0.68),
             (0.55, 4.5, 0.85, 12, 8, 0.65),
             (0.55, 2.5, 0.85, 12, 12, 0.55),
         ),
@@ -210,7 +210,10 @@ ROAD = (
         ((0.08, 0.7), (0.16, 0.75), (0.27, 0.8), (0.4, 0.87), (0.55, 0.95)),
     ),
     Family(
-        "wiper", "wiper", windscreen.wiper, ((0.04, 0.15), (0.07, 0.3), (0.1, 0.45), (0.14, 0.6), (0.2, 0.8))
+        "wiper",
+        "wiper",
+        windscreen.wiper,
+        ((0.04, 0.15), (0.07, 0.3), (0.1, 0.45), (0.14, 0.65), (0.2, 0.95)),
     ),
     Family("bands", "rolling bands", illumination.bands, _each(0.15, 0.3, 0.45, 0.6, 0.8)),
     Family("h264", "H.264", digital.h264, _each(30, 35, 40, 45, 50), random=False),

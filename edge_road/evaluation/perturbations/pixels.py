@@ -14,6 +14,7 @@ from edge_road.frames import Image
 
 Field = npt.NDArray[np.float64]
 REFERENCE_SIDE_PX = 224
+_HALF = 0.5 + 1e-7
 _LEAST_SCALE = 1 / 3  # below 75 px a smaller blur would be none
 
 
@@ -22,8 +23,8 @@ def light(image: Image) -> Field:
 
 
 def pixels(light_HWC: Field) -> Image:
-    """Values beyond black and white saturate, as in a camera."""
-    return np.asarray(np.rint(np.clip(light_HWC, 0.0, 1.0) * 255.0), dtype=np.uint8)
+    """Values beyond black and white saturate, as in a camera; a half goes up, though its last bits differ."""
+    return np.asarray(np.clip(light_HWC, 0.0, 1.0) * 255.0 + _HALF, dtype=np.uint8)
 
 
 def scale_of(image: Image | Field) -> float:
@@ -45,6 +46,12 @@ def zoomed(field: Field, factor: float, centre_yx: tuple[float, float]) -> Field
     return _blend(_blend(field, rows, axis=0), columns, axis=1)
 
 
+def resized(field: Field, shape: tuple[int, int]) -> Field:
+    """Corner stays corner."""
+    rows, columns = (np.linspace(0, old - 1, new) for old, new in zip(field.shape[:2], shape))
+    return _blend(_blend(field, rows, axis=0), columns, axis=1)
+
+
 def sampled(field_HWC: Field, rows_HW: Field, columns_HW: Field) -> Field:
     """The picture seen at other places, linearly interpolated; its border goes on outside."""
     height, width = field_HWC.shape[:2]
@@ -63,7 +70,7 @@ def clouds(rng: np.random.Generator, shape: tuple[int, int], decay: float, coars
     cells, strength = coarsest, 1.0
     while cells < 2 * max(shape):
         grid = rng.random((min(cells, shape[0]) + 1, min(cells, shape[1]) + 1))
-        field += strength * cv2.resize(grid, shape[::-1], interpolation=cv2.INTER_LINEAR)
+        field += strength * resized(grid, shape)
         cells, strength = 2 * cells, strength / decay
     field -= field.min()
     return np.asarray(field / field.max())

@@ -9,24 +9,28 @@ import math
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from edge_road.evaluation.perturbations.blur import trailed
 from edge_road.evaluation.perturbations.pixels import (
+    REFERENCE_SIDE_PX,
     Field,
     clouds,
     light,
     mixed,
     pixels,
+    resized,
     scale_of,
     smooth,
     zoomed,
 )
 from edge_road.frames import Image
 
+Line = npt.NDArray[np.int32]
 _FLAKE_SPREAD = 0.3
 _FROST_COLOUR = np.array([0.86, 0.94, 1.0])
 _SPRAY_COLOUR = np.array([0.78, 0.80, 0.82])
-_FERNS, _NEEDLES = 26, 22
+_FERNS, _NEEDLES, _FERN_FINENESS = 34, 36, 3
 
 
 def fog(image: Image, rng: np.random.Generator, density: float, decay: float) -> Image:
@@ -49,12 +53,11 @@ def snow(
 ) -> Image:
     """Flakes are the peaks of enlarged noise, smeared as they fall; `kept` of the scene is not whitened."""
     field, scale = light(image), scale_of(image)
-    flakes_HW = zoomed(
-        mean + _FLAKE_SPREAD * rng.standard_normal(image.shape[:2]), max(1.0, size * scale), (0.5, 0.5)
-    )
+    height, width = (round(side / scale) for side in image.shape[:2])
+    flakes_HW = zoomed(mean + _FLAKE_SPREAD * rng.standard_normal((height, width)), size, (0.5, 0.5))
     flakes_HW = np.clip(np.where(flakes_HW < threshold, 0.0, flakes_HW), 0.0, 1.0)
     falling = math.radians(rng.uniform(-135.0, -45.0))
-    flakes_HW = trailed(flakes_HW, trail_px * scale, trail_sigma_px * scale, falling)
+    flakes_HW = resized(trailed(flakes_HW, trail_px, trail_sigma_px, falling), image.shape[:2])
     grey_HW1 = (field @ np.array([0.299, 0.587, 0.114]))[..., None]
     pale = kept * field + (1 - kept) * np.maximum(field, 1.5 * grey_HW1 + 0.5)
     return pixels(pale + (flakes_HW + flakes_HW[::-1, ::-1])[..., None])
@@ -81,17 +84,16 @@ def spray(image: Image, rng: np.random.Generator, density: float) -> Image:
 
 def _ice(rng: np.random.Generator, shape: tuple[int, int]) -> Field:
     """Ferns that grow inwards from the rim of the pane, on a thin uneven film."""
-    drawn_HW = np.zeros(shape, np.uint8)
-    cv2.polylines(drawn_HW, _ferns(rng, shape), False, 255, 1, cv2.LINE_AA)
-    ferns_HW = drawn_HW / 255
-    glow_HW = smooth(ferns_HW, 1.6 * max(min(shape) / 224, 0.5))
-    film_HW = clouds(rng, shape, decay=1.8, coarsest=3)
-    return np.asarray(np.clip(0.5 * film_HW + 0.5 * glow_HW + 0.45 * ferns_HW * (0.4 + film_HW), 0.0, 1.0))
+    fine = (_FERN_FINENESS * shape[0], _FERN_FINENESS * shape[1])
+    drawn_HW = np.zeros(fine, np.uint8)
+    cv2.polylines(drawn_HW, _ferns(rng, fine), False, 255, 1, cv2.LINE_AA)
+    ferns_HW = drawn_HW.reshape(shape[0], _FERN_FINENESS, shape[1], _FERN_FINENESS).mean(axis=(1, 3)) / 255
+    glow_HW = smooth(ferns_HW, 2.5 * max(min(shape) / REFERENCE_SIDE_PX, 0.5))
+    film_HW = clouds(rng, shape, decay=1.5, coarsest=4)
+    return np.asarray(np.clip(0.65 * film_HW + 0.5 * glow_HW + 0.5 * ferns_HW, 0.0, 1.0))
 
 
-def _ferns(
-    rng: np.random.Generator, shape: tuple[int, int]
-) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int32]]]:
+def _ferns(rng: np.random.Generator, shape: tuple[int, int]) -> list[Line]:
     height, width = shape
     lines = []
     for _ in range(_FERNS):
@@ -103,9 +105,7 @@ def _ferns(
     return lines
 
 
-def _fern(
-    rng: np.random.Generator, root_xy: Field, angle: float, length: float
-) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int32]]]:
+def _fern(rng: np.random.Generator, root_xy: Field, angle: float, length: float) -> list[Line]:
     """A bent stem with needles at 60 degrees on both sides, the shorter the nearer to the tip."""
     bend = rng.normal(0, 0.5)
     along = np.linspace(0, 1, _NEEDLES)
@@ -114,7 +114,7 @@ def _fern(
     stem = root_xy + np.cumsum(steps, axis=0)
     lines = [np.rint(stem).astype(np.int32)]
     for side in (-math.pi / 3, math.pi / 3):
-        reach = 0.32 * length * (1 - along) * rng.uniform(0.5, 1.0, _NEEDLES)
+        reach = 0.28 * length * (1 - along) * rng.uniform(0.5, 1.0, _NEEDLES)
         tips = stem + reach[:, None] * np.stack([np.cos(turned + side), np.sin(turned + side)], axis=1)
         lines += list(np.rint(np.stack([stem, tips], axis=1)).astype(np.int32))
     return lines

@@ -12,6 +12,7 @@ from edge_road.frames import Image
 
 _LENS_POWER = -1.6  # a drop shows the scene upside down and smaller
 _MUD_COLOUR = np.array([0.33, 0.27, 0.20])
+_ARCS = 512
 _BLADE_COLOUR = np.array([0.03, 0.03, 0.035])
 _FILM_COLOUR = np.array([0.80, 0.81, 0.82])
 
@@ -44,7 +45,7 @@ def dirt(image: Image, rng: np.random.Generator, covered: float, opacity: float)
     field, scale = light(image), scale_of(image)
     patches_HW = clouds(rng, shape, decay=1.6, coarsest=5)
     edge = np.quantile(patches_HW, 1 - covered)
-    mud_HW = np.clip((patches_HW - edge) / 0.12 + 0.5, 0.0, 1.0)
+    mud_HW = np.clip((patches_HW - edge) / 0.2 + 0.5, 0.0, 1.0)
     specks_HW = smooth((rng.random(shape) < 0.012 * covered / scale**2).astype(np.float64), 1.1 * scale)
     dust_HW = 0.25 * clouds(rng, shape, decay=2.0, coarsest=3)
     hidden_HW = np.maximum(mud_HW, np.clip(specks_HW * 9 * scale**2, 0, 1))
@@ -62,12 +63,12 @@ def wiper(image: Image, rng: np.random.Generator, width: float, film: float) -> 
     x_HW, y_HW = along_HW - pivot_x, pivot_y - down_HW
     beside_HW = x_HW * math.cos(angle) - y_HW * math.sin(angle)
     from_pivot_HW = np.sqrt(x_HW**2 + y_HW**2)
-    behind_HW = np.clip(-beside_HW / 0.05, 0.0, 1.0)
-    arcs = smooth(rng.random((1, 512)), 1.5)[0]
-    arcs = (arcs - arcs.min()) / (arcs.max() - arcs.min())
-    streaks_HW = arcs[np.minimum(from_pivot_HW * 200, 511).astype(int)]
+    # Water runs together again: the farther behind the blade, the fewer streaks.
+    behind_HW = np.clip(-beside_HW / 0.05, 0.0, 1.0) / (1 + (beside_HW / 0.7) ** 2)
+    arcs = clouds(rng, (1, _ARCS), decay=1.15, coarsest=16)[0]
+    streaks_HW = arcs[np.minimum(from_pivot_HW * 150, _ARCS - 1).astype(int)]
     field = light(image)
-    share_HW = np.clip(film * streaks_HW * behind_HW * 1.3, 0.0, 0.95)
+    share_HW = np.clip(film * behind_HW * (0.25 + 0.75 * streaks_HW), 0.0, 0.95)
     smeared = mixed(
         mixed(field, smooth(field, 3 * scale_of(image)), behind_HW * film), _FILM_COLOUR, share_HW
     )
