@@ -63,7 +63,7 @@ class SampleSettings(StrictModel):
     parity: int = Field(default=200, ge=1)
     gate: int = Field(default=1000, ge=1)
     """validation images: temperature, scores of each artefact"""
-    geometry: int = Field(default=1000, ge=1)
+    geometry: int = Field(default=600, ge=1)
     """training images: class centroids and radii"""
     robustness: int = Field(default=120, ge=1)
     """validation images under each perturbation"""
