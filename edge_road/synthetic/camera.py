@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from edge_road.errors import DataError
 from edge_road.synthetic.colours import Field, clamped
 
 Points = npt.NDArray[np.float64]
 
 FARTHEST_M = 400.0
+SMALLEST_PX = 16
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,14 @@ class View:
     width: int
     bend_per_m: float = 0.0
 
+    def __post_init__(self) -> None:
+        if min(self.height, self.width) < SMALLEST_PX:
+            raise DataError(
+                "too small for a picture of a road",
+                got=f"{self.height} x {self.width}",
+                expected=f"{SMALLEST_PX} x {SMALLEST_PX} or larger",
+            )
+
     @property
     def focal_px(self) -> float:
         return self.camera.focal * self.width
@@ -80,17 +90,16 @@ class View:
         x = np.arange(self.width, dtype=np.float32)[None, :] + (0.5 - self.width / 2)
         y = np.arange(top, self.height, dtype=np.float32)[:, None] + 0.5
         below_px = y - self.horizon_px - camera.roll * x
-        focal = self.focal_px
-        least_px = camera.height_m * self.focal_px / FARTHEST_M
-        ahead = camera.height_m * focal / np.maximum(below_px, least_px)
-        sideways = ahead * (x / focal - camera.yaw)
+        reach = camera.height_m * self.focal_px
+        ahead = reach / np.maximum(below_px, reach / FARTHEST_M)
+        sideways = ahead * (x / self.focal_px - camera.yaw)
         across = sideways + camera.across_m - (self.bend_per_m / 2) * ahead * ahead
         return Ground(
             top=top,
             across_m=across,
             ahead_m=ahead,
-            pixel_across_m=ahead / focal,
-            pixel_ahead_m=ahead * ahead / (focal * camera.height_m),
+            pixel_across_m=ahead / self.focal_px,
+            pixel_ahead_m=ahead * ahead / reach,
             coverage=clamped(below_px + 0.5),
             steepness=camera.height_m / np.hypot(ahead, camera.height_m),
         )
@@ -99,9 +108,8 @@ class View:
         """Where points (across, up, ahead) of the world lie in the picture; N x (x, y)."""
         across_m, up_m, ahead_m = np.asarray(points_N3, dtype=np.float64).T
         camera, scale = self.camera, self.focal_px / ahead_m
-        x = (
-            across_m - camera.across_m + self.bend_per_m / 2 * ahead_m**2
-        ) * scale + camera.yaw * self.focal_px
+        sideways_m = across_m - camera.across_m + self.bend_per_m / 2 * ahead_m**2
+        x = sideways_m * scale + camera.yaw * self.focal_px
         y = self.horizon_px + camera.roll * x + (camera.height_m - up_m) * scale
         return np.stack([x + self.width / 2, y], axis=1)
 

@@ -12,6 +12,7 @@ from edge_road.conditions import STATES
 from edge_road.errors import DataError
 from edge_road.frames import Image
 from edge_road.synthetic.camera import Ground, View
+from edge_road.synthetic.colours import clamped
 from edge_road.synthetic.cover import Cover, blended, random_cover
 from edge_road.synthetic.lens import photograph
 from edge_road.synthetic.scenes import Style, draw, random_bend, random_style
@@ -42,6 +43,7 @@ class Drive:
                 "a drive needs a seed of 0 or more, a frame rate above 0 and at least one frame",
                 got=f"seed {self.seed}, {self.fps} frames/s, {self.duration_s} s",
             )
+        self._view_at(0.0)  # refuses impossible sizes now, not at the first frame
 
     @property
     def duration_s(self) -> float:
@@ -63,10 +65,13 @@ class Drive:
             raise DataError("no such frame in this drive", got=number, expected=f"0 to {self.frames - 1}")
         seconds = number / self.fps
         travel_m = self._road.start_m + self._road.speed_mps * seconds
-        view = View(self._road.style.camera, self.height, self.width, self._road.bend_at(travel_m))
+        view = self._view_at(travel_m)
         ground = view.ground()
         light = draw(self._road.style, view, ground, self._cover_at(seconds, ground), travel_m)
         return photograph(self._road.style.lens, light, np.random.default_rng((self.seed, _NOISE, number)))
+
+    def _view_at(self, travel_m: float) -> View:
+        return View(self._road.style.camera, self.height, self.width, self._road.bend_at(travel_m))
 
     @cached_property
     def _begins_s(self) -> list[float]:
@@ -96,7 +101,7 @@ class Drive:
             # Measured from half the distance, so that half of the picture has changed on time.
             lead_m = np.minimum(ground.ahead_m, _SEEN_AHEAD_M) - (_SEEN_AHEAD_M / 2)
             lead_s = lead_m * (1 / self._road.speed_mps)
-            share = np.clip((lead_s - until_s) * (1 / _FADE_S) + 0.5, 0, 1)
+            share = clamped((lead_s - until_s) * (1 / _FADE_S) + 0.5)
             cover = blended(cover, self._covers[number], share)
         return cover
 

@@ -77,8 +77,8 @@ def _grain(height: int, width: int, rng: np.random.Generator) -> Field:
 def random_lens(rng: np.random.Generator) -> Lens:
     warm, green = rng.normal(0, 0.04), rng.normal(0, 0.015)
     return Lens(
-        exposure=rng.uniform(0.55, 1.0),
-        adaptation=rng.uniform(0.4, 0.9),
+        exposure=rng.uniform(0.5, 1.05),
+        adaptation=rng.uniform(0.5, 1.0),
         balance=(1 + warm, 1 + green, 1 - warm),
         contrast=rng.uniform(1.0, 1.3),
         vignette=rng.uniform(0, 0.3),

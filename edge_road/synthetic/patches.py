@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from edge_road.synthetic.pavement import textured
 
 _FINE = (1 / 20, 1 / 90)
 _COARSE = (1 / 3, 1 / 20)
+# RSCD comes from one camera, so colour and contrast are those of the surface.
+_PLAIN: dict[str, Any] = {"balance": (1.0, 1.0, 1.0), "contrast": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +50,8 @@ def render_patch(
     colour_CHW = _MATERIALS[material](spot)
     if label.unevenness:
         colour_CHW = _UNEVENNESS[label.unevenness](colour_CHW, spot)
-    lit_CHW = _FRICTIONS[label.friction](colour_CHW, spot) * rng.uniform(0.9, 1.1)
-    lens = replace(random_lens(rng), exposure=1.1, adaptation=rng.uniform(0, 0.25), balance=(1.0, 1.0, 1.0))
+    lit_CHW = _FRICTIONS[label.friction](colour_CHW, spot) * rng.uniform(1.3, 1.6)
+    lens = replace(random_lens(rng), exposure=1.1, adaptation=rng.uniform(0, 0.25), **_PLAIN)
     return photograph(lens, np.ascontiguousarray(lit_CHW.transpose(1, 2, 0), dtype=np.float32), rng)
 
 
@@ -68,24 +71,21 @@ def _random_camera(rng: np.random.Generator) -> Camera:
 
 def _asphalt(spot: _Spot) -> Field:
     tint = brighter((0.98, 1.0, 1.02), spot.rng.uniform(0.26, 0.38))
-    aggregate = 0.13 * spot.texture(tiles.stones(101), 0.45) + 0.06 * spot.texture(
-        tiles.noise(102, *_FINE), 0.5
-    )
+    aggregate = 0.13 * spot.texture(tiles.stones(101), 0.45)
+    sand = 0.06 * spot.texture(tiles.noise(102, *_FINE), 0.5)
     stains = 0.05 * spot.texture(tiles.noise(103, *_COARSE), 3.0, 3.0)
-    return planar(tint) * clamped(1 + aggregate + stains, 0.2, 2)
+    return planar(tint) * clamped(1 + aggregate + sand + stains, 0.2, 2)
 
 
 def _concrete(spot: _Spot) -> Field:
     tint = brighter((1.06, 1.0, 0.88), spot.rng.uniform(0.58, 0.72))
-    sand = 0.03 * spot.texture(tiles.noise(111, *_FINE), 0.4) + 0.05 * spot.texture(
-        tiles.noise(112, *_COARSE), 2.0
-    )
+    sand = 0.03 * spot.texture(tiles.noise(111, *_FINE), 0.4)
+    stains = 0.05 * spot.texture(tiles.noise(112, *_COARSE), 2.0)
     # Grooves across the lane are pressed into fresh concrete for grip.
-    across = np.sin(
-        spot.ground.ahead_m * (2 * np.pi / 0.11) + 0.25 * spot.texture(tiles.noise(113, *_COARSE), 2.0)
-    )
-    grooves = 0.09 * across * clamped(1.5 - spot.ground.pixel_ahead_m * 40)
-    return planar(tint) * clamped(1 + sand + grooves, 0.2, 2)
+    wander = 0.25 * spot.texture(tiles.noise(113, *_COARSE), 2.0)
+    waves = np.sin(spot.ground.ahead_m * (2 * np.pi / 0.11) + wander)
+    grooves = 0.09 * waves * clamped(1.5 - spot.ground.pixel_ahead_m * 40)
+    return planar(tint) * clamped(1 + sand + stains + grooves, 0.2, 2)
 
 
 def _mud(spot: _Spot) -> Field:
@@ -161,7 +161,7 @@ def _wet(colour_CHW: Field, spot: _Spot) -> Field:
     """A film: dark, with a broken sheen that lies lengthwise."""
     sheen = spot.texture(tiles.noise(151, 1 / 5, 1 / 40), 2.4, 3.0)
     glints = clamped(spot.texture(tiles.noise(152, *_FINE), 0.5) - 1.6)
-    shine = clamped(0.1 + 0.04 * sheen + 0.3 * glints, 0, 0.6)
+    shine = clamped(0.12 + 0.03 * sheen + 0.3 * glints, 0, 0.6)
     return colour_CHW * 0.5 * (1 - shine) + shine * _overhead(spot)
 
 
@@ -180,11 +180,10 @@ def _water(colour_CHW: Field, spot: _Spot) -> Field:
 def _overhead(spot: _Spot) -> Field:
     """What hangs over the road, upside down: bright sky, dark trunks or walls."""
     rows, columns = spot.ground.ahead_m.shape
-    x = np.linspace(0, 0.3, columns, dtype=np.float32)[None, :] + np.float32(spot.place)
-    y = np.linspace(0, 0.04, rows, dtype=np.float32)[:, None] + np.float32(spot.place * 0.3)
-    shape = (rows, columns)
-    shadows = tiles.noise(158, *_COARSE).at(np.broadcast_to(x, shape), np.broadcast_to(y, shape))
-    sky: Colour = (0.66, 0.84, 1.08)
+    x = np.linspace(0, 0.3, columns, dtype=np.float32)[None, :] + spot.place
+    y = np.linspace(0, 0.04, rows, dtype=np.float32)[:, None] + spot.place * 0.3
+    shadows = tiles.noise(158, *_COARSE).at(*np.broadcast_arrays(x, y))
+    sky: Colour = (0.74, 0.86, 1.02)
     return planar(sky) * clamped(0.95 - 0.25 * clamped(shadows), 0.2, 1)
 
 

@@ -147,13 +147,9 @@ def _ahead_m(thing: Thing, travel_m: float) -> float:
 def _paint_thing(painter: Painter, thing: Thing, ahead_m: float) -> None:
     if isinstance(thing, Tree):
         x, y = painter.view.pixels([(thing.across_m, 0, ahead_m)])[0]
-        tall = thing.height_m * painter.view.pixels_per_m(ahead_m)
-        painter.sprite(
-            sprites.tree(thing.kind, thing.number),
-            (x, y),
-            tall,
-            painter.colour(brighter(thing.tint, 2), ahead_m),
-        )
+        tall_px = thing.height_m * painter.view.pixels_per_m(ahead_m)
+        colour = painter.colour(brighter(thing.tint, 2), ahead_m)
+        painter.sprite(sprites.tree(thing.kind, thing.number), (x, y), tall_px, colour)
     elif isinstance(thing, House):
         _paint_house(painter, thing, ahead_m)
     else:

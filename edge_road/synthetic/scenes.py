@@ -14,7 +14,7 @@ import numpy as np
 from edge_road.frames import Image
 from edge_road.synthetic import surfaces, tiles
 from edge_road.synthetic.camera import Camera, Ground, View, random_camera
-from edge_road.synthetic.colours import Field, packed, planar
+from edge_road.synthetic.colours import Field, clamped, packed, planar
 from edge_road.synthetic.cover import Cover, random_cover
 from edge_road.synthetic.lens import Lens, photograph, random_lens
 from edge_road.synthetic.pavement import (
@@ -134,7 +134,7 @@ def _light(style: Style, site: Site) -> Field:
     light_CHW = planar(sky.light)
     if sky.shadows:
         crowns = site.texture(tiles.noise(71, 1 / 3, 1 / 20), 40.0, 0.6)
-        shade = np.clip(crowns * 2 - 0.9, 0, 1) * sky.shadows
+        shade = clamped(crowns * 2 - 0.9) * sky.shadows
         light_CHW = light_CHW * (1 - shade)
     if sky.headlights:
         beside = (site.ground.across_m - style.camera.across_m) * 0.3
@@ -158,8 +158,8 @@ def _through_air(colour_CHW: Field, sky: Sky, site: Site, cover: Cover) -> Field
     clear = np.exp(site.ground.ahead_m * (-sky.haze / 100))
     if np.any(cover.spray):
         mist = site.texture(tiles.noise(72, 1 / 3, 1 / 12), 30.0, 3.0)
-        thick = np.clip(0.5 + 0.35 * mist, 0, 1) * site.tracks * cover.spray
-        clear = clear * (1 - 0.6 * thick * np.clip(site.ground.ahead_m / 30, 0, 1))
+        thick = clamped(0.5 + 0.35 * mist) * site.tracks * cover.spray
+        clear = clear * (1 - 0.6 * thick * clamped(site.ground.ahead_m / 30))
     air_CHW = planar(sky.horizon)
     return np.ascontiguousarray((air_CHW + clear * (colour_CHW - air_CHW)).transpose(1, 2, 0))
 
@@ -169,7 +169,7 @@ def _with_bonnet(picture: Field, share: float, sky: Sky) -> Field:
     x = np.linspace(-1, 1, width, dtype=np.float32)[None, :]
     edge_px = height * (1 - share * (1 - 0.45 * x * x))
     first = int(height * (1 - share))
-    mask = np.clip(np.arange(first, height, dtype=np.float32)[:, None] - edge_px, 0, 1)[..., None]
+    mask = clamped(np.arange(first, height, dtype=np.float32)[:, None] - edge_px)[..., None]
     paint = packed(sky.light) * 0.09
     picture[first:] += mask * (paint - picture[first:])
     return picture

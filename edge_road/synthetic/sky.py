@@ -8,7 +8,7 @@ import numpy as np
 
 from edge_road.synthetic import tiles
 from edge_road.synthetic.camera import View
-from edge_road.synthetic.colours import Colour, Field, brighter, packed
+from edge_road.synthetic.colours import Colour, Field, brighter, clamped, packed
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Sky:
 def paint_sky(sky: Sky, view: View) -> Field:
     """The rows above and around the horizon."""
     rows = np.arange(view.lowest_sky_row, dtype=np.float32)[:, None] + 0.5
-    elevation = np.clip(1 - rows / view.horizon_px, 0, 1)
+    elevation = clamped(1 - rows / view.horizon_px)
     low, high = packed(sky.horizon), packed(sky.zenith)
     gradient = low + (high - low) * elevation[..., None] ** 0.7
     upper = np.repeat(gradient, view.width, axis=1)
@@ -53,8 +53,8 @@ def _add_clouds(upper: Field, sky: Sky, elevation: Field) -> None:
     distance = 0.28 / (elevation + 0.18)
     y = np.broadcast_to(distance + (sky.place % 1), upper.shape[:2])
     puffs = tiles.noise(51, 1 / 2, 1 / 40).at(x * distance * 1.2 + sky.place, y)
-    amount = np.clip(puffs * 0.5 + sky.clouds - 0.3, 0, 1)
-    amount *= np.clip(elevation * 5, 0, 1) * 0.75
+    amount = clamped(puffs * 0.5 + sky.clouds - 0.3)
+    amount *= clamped(elevation * 5) * 0.75
     bright = packed(sky.horizon) * 1.05
     upper += amount[..., None] * (bright - upper)
 
@@ -75,7 +75,7 @@ def _add_hills(upper: Field, sky: Sky, view: View) -> None:
     skyline_px = (view.horizon_px - np.sum(waves, axis=0) * view.height).astype(np.float32)
     top = max(int(skyline_px.min()) - 1, 0)
     rows = np.arange(top, len(upper), dtype=np.float32)[:, None]
-    mask = np.clip(rows - skyline_px[None, :] + 1, 0, 1)
+    mask = clamped(rows - skyline_px[None, :] + 1)
     tint = packed(sky.hill_tint) * packed(sky.light)
     tint = tint + (packed(sky.horizon) - tint) * 0.45
     upper[top:] += mask[..., None] * (tint - upper[top:])

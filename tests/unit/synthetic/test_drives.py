@@ -88,6 +88,11 @@ def test_impossible_drives_are_refused(seed: int, segments: tuple[Segment, ...],
         Drive(seed, segments, fps)
 
 
+def test_a_picture_too_small_to_show_a_road_is_refused_at_once() -> None:
+    with pytest.raises(DataError, match="too small"):
+        Drive(1, PLAN, height=8, width=128)
+
+
 def test_a_random_drive_of_a_minute_visits_every_state() -> None:
     drive = random_drive(3, 60)
     assert drive.duration_s == pytest.approx(60)

@@ -45,6 +45,11 @@ def test_a_scene_rendered_twice_as_large_and_shrunk_is_the_same_scene(state: str
         assert np.abs(other.astype(float) - small).mean() > 20
 
 
+def test_a_picture_too_small_to_show_a_road_is_refused() -> None:
+    with pytest.raises(DataError, match="too small"):
+        render_scene("dry", rng(0), 15, 64)
+
+
 def test_a_misspelt_state_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(DataError, match="did you mean 'icy'"):
         render_scene("icey", rng(0))
