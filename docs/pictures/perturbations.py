@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import cv2
+import numpy as np
+
+from edge_road.evaluation.perturbations import FAMILIES, PERTURBATIONS, perturb, perturbation
+from edge_road.frames import Image
+from edge_road.synthetic.scenes import render_scene
+from edge_road.synthetic.sheet import contact_sheet
+
 HERE = Path(__file__).resolve().parent
-sys.path[0] = str(HERE.parents[1])
-
-import cv2  # noqa: E402
-import numpy as np  # noqa: E402
-
-from edge_road.evaluation.perturbations import FAMILIES, PERTURBATIONS, perturb, perturbation  # noqa: E402
-from edge_road.frames import Image  # noqa: E402
-from edge_road.synthetic.scenes import render_scene  # noqa: E402
-from edge_road.synthetic.sheet import contact_sheet  # noqa: E402
-
 COLUMNS = 5
 MODEL_SIZE, TILE_WIDTH_PX = (192, 256), 172
 SCENE_SEED, SEED = 16, 1

@@ -40,7 +40,7 @@ def mean_corruption_error(
     scores: Iterable[Score], baseline: Errors | Path, families: Sequence[Family] = COMMON
 ) -> CorruptionErrors:
     """Against another model's errors: its report.json, or the errors themselves."""
-    base = _errors_of(baseline, families) if isinstance(baseline, Path) else baseline
+    base = load_baseline(baseline, families) if isinstance(baseline, Path) else baseline
     errors = corruption_errors(scores, families)
     _check_complete("model", errors, families)
     _check_complete("baseline", base, families)
@@ -51,13 +51,15 @@ def mean_corruption_error(
     )
 
 
-def _errors_of(path: Path, families: Sequence[Family]) -> dict[str, float]:
+def load_baseline(path: Path, families: Sequence[Family] = COMMON) -> dict[str, float]:
     entries = load_report(path).entries
     if len(entries) != 1:
         raise ConfigError(
             "a baseline is one model", where=path, got=f"{len(entries)} of them", fix="judge one on its own"
         )
-    return corruption_errors(entries[0].evaluation.perturbed, families)
+    errors = corruption_errors(entries[0].evaluation.perturbed, families)
+    _check_complete("baseline", errors, families)
+    return errors
 
 
 def _check_complete(whose: str, errors: Errors, families: Sequence[Family]) -> None:

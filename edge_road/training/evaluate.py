@@ -14,6 +14,7 @@ from edge_road.datasets import RoadDataset, Split
 from edge_road.datasets.index import SPLITS
 from edge_road.datasets.prepared import Prepared, prepare_split
 from edge_road.evaluation.judge import DEFAULT_RUNS, judge
+from edge_road.evaluation.mce import Errors, load_baseline, mean_corruption_error
 from edge_road.evaluation.page import percent, rows_of, title_of
 from edge_road.evaluation.perturbations import DIALS, FAMILIES, PERTURBATIONS, SUITES, expand
 from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
@@ -27,6 +28,9 @@ ALL_SPLITS = "all"
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     names = _perturbation_names(chosen.perturbations)
+    baseline = load_baseline(chosen.baseline) if chosen.baseline else None
+    if baseline:
+        names = expand([*names, "common"])
     places = [find_place(text) for text in chosen.subjects] or [workspace.newest_run()]
     artefacts = [artefact for place in places for artefact in open_artefacts(place)]
     settings = data_settings(artefacts, chosen.data)
@@ -43,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = Report(test_set=test_set, entries=tuple(judged))
     folder = chosen.out or _report_folder(places)
     paths = write_report(folder, report, [p.images_NHWC for p in pictures])
-    print(_table(report), *paths, sep="\n")
+    print(_table(report), *_mce_lines(report, baseline), *paths, sep="\n")
     return 0
 
 
@@ -101,6 +105,14 @@ def _table(report: Report) -> str:
     return "\n".join(lines)
 
 
+def _mce_lines(report: Report, baseline: Errors | None) -> list[str]:
+    """What share of the baseline's errors each makes under the common corruptions."""
+    if baseline is None:
+        return []
+    errors = [mean_corruption_error(entry.evaluation.perturbed, baseline) for entry in report.entries]
+    return [f"[{n}] mCE against the baseline {percent(each.mean)}" for n, each in enumerate(errors, start=1)]
+
+
 def _cells(score: Score | None) -> str:
     if score is None:
         return f"{'–':>20}{'–':>9}"
@@ -146,6 +158,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--perturbations", metavar="A,B,...", help="names and suites (see below); '' for clean only"
+    )
+    parser.add_argument(
+        "--baseline",
+        type=Path,
+        metavar="REPORT",
+        help="report.json of one model judged under `common`: give the mean corruption error against it",
     )
     parser.add_argument("--seed", type=_number(0), default=0, metavar="N", help="of the perturbations")
     parser.add_argument(

@@ -13,6 +13,7 @@ from edge_road import __version__
 from edge_road.cli import main as edge_road
 from edge_road.config import settings_digest, write_settings
 from edge_road.datasets import open_dataset
+from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Report, load_report
 from edge_road.files import sha256
 from edge_road.preprocess import Preprocessing
@@ -107,6 +108,19 @@ def test_a_bundle_is_judged_on_its_test_pictures_and_stays_sealed(
     shown = capsys.readouterr().out
     assert "Gaussian noise 40/255" in shown
     assert str(home / "reports" / "tiny" / "report.html") in shown
+
+
+def test_a_suite_judged_once_is_the_baseline_of_the_next(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    assert evaluate("tiny", "--perturbations", "common", "--runs", "1") == 0
+    stored = home / "reports" / "tiny" / "report.json"
+    assert [s.name for s in load_report(stored).entries[0].evaluation.perturbed] == list(SUITES["common"])
+    again = ("tiny", "--perturbations", "dark,bands:2", "--runs", "1", "--out", home / "again")
+    assert evaluate(*again, "--baseline", stored) == 0
+    assert "[1] mCE against the baseline" in capsys.readouterr().out
+    assert evaluate(*again, "--baseline", home / "missing.json") == 2
 
 
 def test_the_newest_run_is_the_default_and_keeps_its_report(home: Path) -> None:

@@ -147,8 +147,8 @@ DIALS = {
     )
 }
 
-# Strengths of Hendrycks and Dietterich (2019), for ImageNet. Theirs of glass, snow, frost and fog do not always
-# grow by PSNR from one severity to the next, so a few of those differ here.
+# Strengths of Hendrycks and Dietterich (2019), for ImageNet; theirs of glass, snow, frost and fog do not
+# always grow by PSNR from one severity to the next, so a few of those differ here.
 COMMON = (
     Family("gaussian_noise", "Gaussian noise", noise.gaussian_noise, _each(0.08, 0.12, 0.18, 0.26, 0.38)),
     Family("shot_noise", "shot noise", noise.shot_noise, _each(60, 25, 12, 5, 3)),

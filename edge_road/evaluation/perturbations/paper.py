@@ -6,9 +6,12 @@ The paper gives them for pictures of 400 x 500: sizes scale with the picture, an
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from statistics import NormalDist
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from edge_road.frames import Image
 
@@ -17,10 +20,10 @@ PAPER_HEIGHT, PAPER_WIDTH = 400, 500
 
 def gaussian(image: Image, rng: np.random.Generator, sigma_255: float) -> Image:
     """Noise of one standard deviation for all values, clipped as a camera saturates."""
-    noisy = rng.standard_normal(image.shape, dtype=np.float32)
-    noisy *= np.float32(sigma_255)
+    draws = np.frombuffer(rng.bytes(2 * image.size), dtype="<u2").reshape(image.shape)
+    noisy = _noise_steps(sigma_255)[draws]
     noisy += image
-    return np.asarray(np.clip(np.rint(noisy, out=noisy), 0, 255, out=noisy), dtype=np.uint8)
+    return np.asarray(np.clip(noisy, 0, 255, out=noisy), dtype=np.uint8)
 
 
 def occlusion(image: Image, rng: np.random.Generator, patches: int = 20, side_px: int = 70) -> Image:
@@ -79,6 +82,19 @@ def salt_pepper(image: Image, rng: np.random.Generator, share: float = 0.05) -> 
     spotted[draw_HW < share / 2] = 0
     spotted[draw_HW > 1 - share / 2] = 255
     return spotted
+
+
+@lru_cache(maxsize=16)
+def _noise_steps(sigma_255: float) -> npt.NDArray[np.int16]:
+    """Noise in whole steps for every 16-bit draw: many times faster than drawing normal numbers."""
+    return np.rint(sigma_255 * _normal_quantiles()).astype(np.int16)
+
+
+@lru_cache(maxsize=1)
+def _normal_quantiles() -> npt.NDArray[np.float64]:
+    normal = NormalDist()
+    upper = [normal.inv_cdf((step + 0.5) / 65536) for step in range(32768, 65536)]
+    return np.array([-value for value in reversed(upper)] + upper)
 
 
 def _scaled(length_px: int, size: int, paper_size: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edge_road.errors import ConfigError
-from edge_road.evaluation.mce import corruption_errors, mean_corruption_error
+from edge_road.evaluation.mce import corruption_errors, load_baseline, mean_corruption_error
 from edge_road.evaluation.perturbations import COMMON, FAMILIES
 from edge_road.evaluation.report import Entry, PictureSet, Report, Subject
 from edge_road.evaluation.scores import Evaluation, Score
@@ -99,6 +99,8 @@ def test_what_was_not_measured_is_refused(tmp_path: Path) -> None:
     assert "--perturbations common" in str(caught.value)
     with pytest.raises(ConfigError, match="the baseline was not judged"):
         mean_corruption_error(scores(1.0, 0.5), {"fog": 0.1}, TWO)
+    with pytest.raises(ConfigError, match="the baseline was not judged"):
+        load_baseline(write_baseline(tmp_path / "partial.json", scores(1, 1)))
     with pytest.raises(ConfigError, match="a baseline is one model"):
         mean_corruption_error(
             scores(1, 1), write_baseline(tmp_path / "two.json", scores(1, 1), entries=2), TWO
