@@ -33,7 +33,7 @@ def main() -> None:
     captions = ["clean", *(perturbation(name).title for name in names[1:])]
     sheet = contact_sheet([tile(scene, name) for name in names], COLUMNS, captions)
     path = HERE / "perturbations.jpg"
-    _, content = cv2.imencode(".jpg", sheet[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 36])
+    _, content = cv2.imencode(".jpg", sheet[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 33])
     path.write_bytes(content.tobytes())
     print(path, sheet.shape, f"{path.stat().st_size / 1000:.0f} kB")
 
