@@ -101,7 +101,7 @@ class View:
             pixel_across_m=ahead / self.focal_px,
             pixel_ahead_m=ahead * ahead / reach,
             coverage=clamped(below_px + 0.5),
-            steepness=camera.height_m / np.hypot(ahead, camera.height_m),
+            steepness=camera.height_m / np.sqrt(ahead * ahead + camera.height_m**2),
         )
 
     def pixels(self, points_N3: npt.ArrayLike) -> Points:

@@ -73,10 +73,14 @@ def wheel_tracks(pavement: Pavement, ground: Ground) -> Field:
     return np.exp(-distance * distance)
 
 
-def road_mask(pavement: Pavement, ground: Ground, travel_m: float) -> Field:
-    wobble = textured(tiles.noise(3), ground, travel_m, 12.0, 1.0, pavement.place) * 0.05
+def soil_texture(pavement: Pavement, ground: Ground, travel_m: float) -> Field:
+    """The tufts and clods that make the verge rough and the road's edge uneven."""
+    return textured(tiles.noise(4, 1 / 8, 1 / 80), ground, travel_m, 12.0, 1.0, pavement.place + 0.3)
+
+
+def road_mask(pavement: Pavement, ground: Ground, soil: Field) -> Field:
     half = pavement.half_width_m
-    return strip(ground.across_m + wobble, -half, half, ground.pixel_across_m)
+    return strip(ground.across_m + 0.05 * soil, -half, half, ground.pixel_across_m)
 
 
 def paint_road(pavement: Pavement, ground: Ground, travel_m: float, tracks: Field) -> Field:
@@ -96,11 +100,8 @@ def paint_road(pavement: Pavement, ground: Ground, travel_m: float, tracks: Fiel
     return _with_lane_marks(colour_CHW, pavement, ground, travel_m, blotches)
 
 
-def paint_verge(pavement: Pavement, ground: Ground, travel_m: float) -> Field:
-    tufts = textured(tiles.noise(4, 1 / 10, 1 / 80), ground, travel_m, 12.0, 1.0, pavement.place + 0.3)
-    meadow = textured(tiles.noise(5, 1 / 2, 1 / 12), ground, travel_m, 60.0, 1.0, pavement.place + 0.6)
-    shade = clamped(1 + 0.25 * tufts + 0.15 * meadow, 0.3, 1.8)
-    return planar(pavement.verge_tint) * shade
+def paint_verge(pavement: Pavement, soil: Field) -> Field:
+    return planar(pavement.verge_tint) * clamped(1 + 0.28 * soil, 0.3, 1.8)
 
 
 def _patch_mask(patch: Patch, ground: Ground, travel_m: float) -> Field:

@@ -23,6 +23,7 @@ from edge_road.synthetic.pavement import (
     paint_verge,
     random_pavement,
     road_mask,
+    soil_texture,
     wheel_tracks,
 )
 from edge_road.synthetic.roadside import random_scenery
@@ -72,23 +73,37 @@ def render_scene(state: str, rng: np.random.Generator, height: int = 192, width:
 def draw(style: Style, view: View, ground: Ground, cover: Cover, travel_m: float) -> Field:
     """The light that reaches the lens (rows x width x 3) from a place on the road."""
     sky = paint_sky(style.sky, view)
-    things, kept = _split(paint_scenery(style.scenery, view, style.sky, travel_m))
-    upper = slice(0, len(sky))
-    world = sky * kept[upper] + things[upper]
+    things = _overlay(paint_scenery(style.scenery, view, style.sky, travel_m))
+    world = sky.copy()
+    things.lay_over(world)
     picture = np.empty((view.height, view.width, 3), dtype=np.float32)
     picture[ground.top :] = _draw_ground(style, view, ground, cover, travel_m, world)
     picture[: ground.top] = sky[: ground.top]
     _soften_horizon(picture, sky, ground)
-    picture *= kept
-    picture += things
+    things.lay_over(picture)
     return _with_bonnet(picture, style.bonnet, style.sky) if style.bonnet else picture
 
 
-def _split(layer: Layer) -> tuple[Field, Field]:
-    """Premultiplied colour, and the share of the background that stays visible."""
-    shares = layer.astype(np.float32) * (1 / 255)
-    hidden = np.asarray(cv2.merge([shares[..., 3]] * 3), dtype=np.float32)
-    return shares[..., :3], 1 - hidden
+@dataclass(frozen=True, eq=False)
+class _Overlay:
+    """Premultiplied colour and the share of the background that stays visible, from row `top` on."""
+
+    top: int
+    colour: Field
+    kept: Field
+
+    def lay_over(self, picture: Field) -> None:
+        rows = picture[self.top : self.top + len(self.kept)]
+        rows *= self.kept[: len(rows)]
+        rows += self.colour[: len(rows)]
+
+
+def _overlay(layer: Layer) -> _Overlay:
+    busy = np.flatnonzero(layer[..., 3].any(axis=1))
+    rows = slice(busy[0], busy[-1] + 1) if busy.size else slice(0, 0)
+    shares = layer[rows].astype(np.float32) * (1 / 255)
+    hidden = shares[..., [3, 3, 3]]
+    return _Overlay(rows.start, shares[..., :3], 1 - hidden)
 
 
 def _soften_horizon(picture: Field, sky: Field, ground: Ground) -> None:
@@ -100,8 +115,9 @@ def _soften_horizon(picture: Field, sky: Field, ground: Ground) -> None:
 def _draw_ground(
     style: Style, view: View, ground: Ground, cover: Cover, travel_m: float, world: Field
 ) -> Field:
-    site = _site(style.pavement, ground, travel_m)
-    verge_CHW = paint_verge(style.pavement, ground, travel_m)
+    soil = soil_texture(style.pavement, ground, travel_m)
+    site = _site(style.pavement, ground, travel_m, soil)
+    verge_CHW = paint_verge(style.pavement, soil)
     road_CHW = paint_road(style.pavement, ground, travel_m, site.tracks)
     colour_CHW = surfaces.soaked(verge_CHW + site.road * (road_CHW - verge_CHW), cover, site)
     bare = np.ones_like(site.road)
@@ -117,15 +133,16 @@ def _draw_ground(
     return _through_air(colour_CHW, style.sky, site, cover)
 
 
-def _site(pavement: Pavement, ground: Ground, travel_m: float) -> Site:
+def _site(pavement: Pavement, ground: Ground, travel_m: float, soil: Field) -> Site:
     edge = np.clip(np.abs(ground.across_m) / pavement.half_width_m, 0, 1.2)
     return Site(
         ground=ground,
         travel_m=travel_m,
         place=pavement.place,
         tracks=wheel_tracks(pavement, ground),
-        road=road_mask(pavement, ground, travel_m),
+        road=road_mask(pavement, ground, soil),
         edge=edge * edge,
+        soil=soil,
     )
 
 

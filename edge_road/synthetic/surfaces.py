@@ -28,6 +28,8 @@ class Site:
     """1 on the road, 0 on the verge"""
     edge: Field
     """0 in the road's middle, 1 at its edge and beyond"""
+    soil: Field
+    """roughness of what lies loose: earth, grass, snow"""
 
     def texture(self, tile: tiles.Tile, period_m: float, stretch: float) -> Field:
         return textured(tile, self.ground, self.travel_m, period_m, stretch, self.place)
@@ -52,10 +54,9 @@ def snow_mask(cover: Cover, site: Site) -> Field:
 
 
 def snowed(colour_CHW: Field, cover: Cover, site: Site, mask: Field) -> Field:
-    lumps = site.texture(tiles.noise(22, 1 / 8, 1 / 60), 9.0, 1.0)
     combed = site.texture(tiles.noise(23, 1 / 8, 1 / 30), 8.0, 10.0)
     packed = cover.packed * site.road
-    relief = 0.08 * lumps + 0.05 * (0.4 + packed) * combed * site.road
+    relief = 0.08 * site.soil + 0.05 * (0.4 + packed) * combed * site.road
     tyres = 0.12 * cover.ruts * site.tracks * site.road
     white = 0.97 - 0.25 * packed + relief - tyres
     tint = planar((0.97, 0.99, 1.03))
@@ -79,7 +80,10 @@ def mirrored(
     film = cover.water * site.road * bare * (1 - puddles)
     film = film * clamped((0.24 + 0.7 * grazing) * (1 + 0.35 * streaks))
     pool = puddles * bare * (0.4 + 0.5 * grazing)
-    return lit_CHW * (1 - film - pool) + film * smooth_CHW + pool * sharp_CHW
+    seen_CHW = lit_CHW * (1 - film - pool)
+    seen_CHW += film * smooth_CHW
+    seen_CHW += pool * sharp_CHW
+    return seen_CHW
 
 
 def glazed(lit_CHW: Field, cover: Cover, site: Site, smooth_CHW: Field) -> Field:
@@ -102,4 +106,4 @@ def _soft_step(x: Field) -> Field:
 
 def _present(amount: Amount) -> Field:
     """Fades the last traces away, so that amount 0 means none at all."""
-    return clamped(np.multiply(amount, 8))
+    return clamped(np.float32(8) * np.asarray(amount, dtype=np.float32))

@@ -63,15 +63,6 @@ def test_scenes_are_neither_black_nor_burnt_out() -> None:
         assert pictures.reshape(30, -1).astype(float).std(axis=1).min() > 10
 
 
-def test_light_stays_in_single_precision() -> None:
-    style = random_style(rng(1))
-    view = View(style.camera, *SMALL)
-    assert (
-        draw(style, view, view.ground(), Cover(water=1.0, puddles=0.5, snow=0.5, glaze=1.0), 3.0).dtype
-        == np.float32
-    )
-
-
 def ground_light(cover: Cover, seed: int) -> np.ndarray:
     style = random_style(rng(seed))
     view = View(style.camera, *SMALL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from edge_road.synthetic.surfaces import Site
 GROUND = View(Camera(height_m=1.4, horizon=0.4, focal=0.8), 96, 128).ground()
 SHAPE = GROUND.ahead_m.shape
 ONES = np.ones(SHAPE, dtype=np.float32)
-SITE = Site(GROUND, travel_m=5.0, place=0.3, tracks=ONES * 0, road=ONES, edge=ONES * 0)
+SITE = Site(GROUND, travel_m=5.0, place=0.3, tracks=ONES * 0, road=ONES, edge=ONES * 0, soil=ONES * 0)
 GREY = np.full((3, *SHAPE), 0.4, dtype=np.float32)
 SKY = np.full((3, *SHAPE), 0.9, dtype=np.float32)
 
@@ -25,6 +27,21 @@ def test_dry_leaves_the_road_as_it_is() -> None:
     assert not surfaces.puddle_mask(dry, SITE).any()
     np.testing.assert_allclose(surfaces.mirrored(GREY, dry, SITE, ONES, SKY, SKY), GREY)
     np.testing.assert_array_equal(surfaces.glazed(GREY, dry, SITE, SKY), GREY)
+
+
+def test_every_field_stays_in_single_precision() -> None:
+    """One double among them would silently double the cost of all that follow."""
+    cover = Cover(*[0.5] * len(fields(Cover)))
+    mask = surfaces.snow_mask(cover, SITE)
+    painted = [
+        mask,
+        surfaces.puddle_mask(cover, SITE),
+        surfaces.soaked(GREY, cover, SITE),
+        surfaces.snowed(GREY, cover, SITE, mask),
+        surfaces.mirrored(GREY, cover, SITE, ONES, SKY, SKY),
+        surfaces.glazed(GREY, cover, SITE, SKY),
+    ]
+    assert {field.dtype for field in painted} == {np.dtype(np.float32)}
 
 
 def test_water_darkens_and_mirrors_more_towards_the_horizon() -> None:
@@ -45,13 +62,13 @@ def test_more_snow_hides_more() -> None:
 
 
 def test_tyres_clear_the_snow_where_they_roll() -> None:
-    rolled = Site(GROUND, 5.0, 0.3, tracks=ONES, road=ONES, edge=ONES * 0)
+    rolled = replace(SITE, tracks=ONES)
     rutted = Cover(snow=0.7, ruts=1.0)
     assert surfaces.snow_mask(rutted, rolled).mean() < 0.3 < 0.7 < surfaces.snow_mask(rutted, SITE).mean()
 
 
 def test_a_white_verge_leaves_the_road_bare() -> None:
-    verge = Site(GROUND, 5.0, 0.3, tracks=ONES * 0, road=ONES * 0, edge=ONES)
+    verge = replace(SITE, road=ONES * 0, edge=ONES)
     white_verge = Cover(verge_snow=1.0)
     assert surfaces.snow_mask(white_verge, verge).mean() > 0.9
     assert not surfaces.snow_mask(white_verge, SITE).any()
