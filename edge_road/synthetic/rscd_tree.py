@@ -15,6 +15,7 @@ import numpy as np
 from edge_road.conditions import RSCD_LABELS, RscdLabel
 from edge_road.errors import DataError
 from edge_road.files import sync_folder, write_folder_atomically
+from edge_road.frames import Image
 from edge_road.synthetic.patches import render_patch
 
 _FIRST_DAY = datetime(2022, 1, 25)
@@ -73,7 +74,7 @@ def _patches(
     return files
 
 
-def _jpeg(image: np.typing.NDArray[np.uint8]) -> bytes:
+def _jpeg(image: Image) -> bytes:
     encoded, content = cv2.imencode(".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), _JPEG_QUALITY)
     assert encoded, "JPEG encoding of an RGB picture cannot fail"
     return content.tobytes()
