@@ -136,7 +136,7 @@ class TrainingSettings(StrictModel):
     workers: int = Field(default=1, ge=0)
     """threads that prepare batches ahead; 0: none"""
     threads: int = Field(default=0, ge=0)
-    """torch threads; 0: as many as there are cores"""
+    """torch threads; 0: OMP_NUM_THREADS, else as many as there are cores"""
     memory_gb: NotNegative = 2.0
     """a split that needs more than this is read from disk batch by batch"""
     keep_checkpoints: int = Field(default=3, ge=1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road import workspace
-from edge_road.run_record import load_record
+from edge_road.recipe import Recipe
+from edge_road.run_record import CHECKPOINT_FOLDER, load_record
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.training.run_folder import claimed, is_finished, newest_unfinished_run
 
@@ -23,13 +25,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recipe = read_recipe(wishes)
     with claimed(wishes.run or workspace.new_run(recipe.name), recipe) as run:
         if not is_finished(run):
-            from edge_road.training.progress import open_progress  # torch: seconds that --help need not wait
-            from edge_road.training.train import train
-
-            with open_progress(recipe.training.epochs) as progress:
-                train(recipe, run, progress)
+            _train(recipe, run)
         _tell_finished(run)
     return 0
+
+
+def _train(recipe: Recipe, run: Path) -> None:
+    from edge_road.training.progress import open_progress  # torch: seconds that --help need not wait
+    from edge_road.training.train import train
+
+    try:
+        with open_progress(recipe.training.epochs) as progress:
+            train(recipe, run, progress)
+    except KeyboardInterrupt:
+        if any((run / CHECKPOINT_FOLDER).glob("*")):
+            print(f"to continue: python training/train_road.py --run {run}", file=sys.stderr)
+        raise
 
 
 def _parse(arguments: Sequence[str] | None) -> Wishes:

@@ -49,7 +49,8 @@ def train(recipe: Recipe, run: Path, progress: Progress) -> RunRecord:
 
 
 def _prepare_machine(settings: TrainingSettings) -> torch.device:
-    torch.set_num_threads(settings.threads or os.cpu_count() or 1)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
     cv2.setNumThreads(1)  # our own threads prepare batches; OpenCV's would compete with torch
     if settings.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("there is no CUDA device", where="training.device", fix="device = 'auto' or 'cpu'")
@@ -67,7 +68,7 @@ def _open_batches(
 ) -> Batches:
     settings = recipe.training
     pictures = open_pictures(
-        dataset, split, preprocessing, memory_gb=settings.memory_gb, workers=os.cpu_count() or 1
+        dataset, split, preprocessing, memory_gb=settings.memory_gb, workers=len(os.sched_getaffinity(0))
     )
     return Batches(pictures, settings.batch_size, recipe.seed, settings.workers, device)
 

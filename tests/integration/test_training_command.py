@@ -143,6 +143,24 @@ def test_a_run_of_another_recipe_is_refused(
     assert "training.epochs differ" in capsys.readouterr().err
 
 
+def test_interrupted_by_hand_it_says_how_to_continue(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from edge_road.training.trainer import Trainer
+
+    with monkeypatch.context() as patch:
+        train_epoch = Trainer._train_epoch
+        patch.setattr(Trainer, "_train_epoch", lambda s, e: train_epoch(s, e) if e == 0 else press_ctrl_c())
+        assert train() == 130
+    assert f"--run {tmp_path}/runs/tiny-0001" in capsys.readouterr().err
+    assert train("--resume", recipe=None) == 0
+    assert "continuing after epoch 1" in capsys.readouterr().out
+
+
+def press_ctrl_c() -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
