@@ -1,7 +1,7 @@
 # Every target sets up what it needs by itself: the virtual environment, and apt packages for the tests.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --progress-bar off -c constraints.txt
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --progress-bar off -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo setup test test-vehicle check bench clean

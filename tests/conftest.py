@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,22 @@ import pytest
 # Small models on few cores: more threads only get into each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# The vehicle part is tested where torch is not installed: what needs it is not collected there.
+HAS_TORCH = find_spec("torch") is not None
+NEEDS_TORCH = re.compile(
+    r"^(from|import) (torch|timm|safetensors|tiny_run|edge_road\.(nn|training|export))\b", re.MULTILINE
+)
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    if HAS_TORCH:
+        return None
+    if collection_path.is_dir():
+        return True if collection_path.name in ("nn", "training", "export") else None
+    return True if NEEDS_TORCH.search(collection_path.read_text()) else None
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ for version in 3.10 3.12; do
   python=$(python_for "$version")
   if [ -z "$python" ]; then echo "Python $version is not on this machine: skipped"; continue; fi
   environment=.venv/vehicle-$version
-  pip=("$environment/bin/python" -m pip --quiet --disable-pip-version-check)
+  pip=("$environment/bin/python" -m pip -qq --disable-pip-version-check)
   [ -x "$environment/bin/python" ] || "$python" -m venv "$environment"
 
   "${pip[@]}" install --progress-bar off -c constraints.txt -e '.[vehicle]' pytest pytest-timeout hypothesis

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,8 +107,8 @@ class OnnxPredictor:
 
     def _check_interface(self) -> tuple[int, int]:
         """The fixed batch size (0: any) and the number of features."""
-        inputs = {i.name: (i.type, _sizes(i.shape)) for i in self._session.get_inputs()}
-        outputs = {o.name: (o.type, _sizes(o.shape)) for o in self._session.get_outputs()}
+        inputs = _described(self._session.get_inputs, self._name)
+        outputs = _described(self._session.get_outputs, self._name)
         batch = (*inputs.get(INPUT_NAME, ("", ()))[1], 0)[0]
         features = (0, *outputs.get("features", ("", ()))[1])[-1]
         expected_inputs = {INPUT_NAME: ("tensor(uint8)", (batch, *self._size, 3))}
@@ -163,6 +163,14 @@ def _check_providers(present: Sequence[str], wanted: Sequence[str], name: str) -
             expected=", ".join(missing),
             fix="install the runtime for this device, or ask for CPUExecutionProvider",
         )
+
+
+def _described(tensors: Callable[[], Any], name: str) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """name -> type and sizes; a damaged name may not even be text."""
+    try:
+        return {tensor.name: (tensor.type, _sizes(tensor.shape)) for tensor in tensors()}
+    except UnicodeDecodeError as error:
+        raise BackendError("the ONNX model has a name that is no text", where=name, got=error) from None
 
 
 def _sizes(shape: Sequence[Any]) -> tuple[int, ...]:

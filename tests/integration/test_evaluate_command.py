@@ -20,6 +20,8 @@ from edge_road.preprocess import Preprocessing
 from edge_road.recipe import DataSettings, FolderData, Recipe, SyntheticData
 from edge_road.run_record import RECIPE_FILE, WEIGHTS_FILE, RunRecord, write_record
 
+pytest.importorskip("jinja2")  # pages are made where models are trained
+
 QUICK = ["--runs", "2", "--perturbations", "gaussian_40,dark"]
 
 

@@ -18,6 +18,8 @@ from edge_road.evaluation.report import Entry, PictureSet, Report, Subject, load
 from edge_road.frames import Images
 from edge_road.predictor import Predictor
 
+pytest.importorskip("jinja2")  # pages are made where models are trained
+
 LEVELS = (60, 120, 200)
 
 
