@@ -47,6 +47,6 @@ def with_temperature(content: bytes, temperature: float) -> bytes:
     model = read_model(content)
     for tensor in model.graph.initializer:
         if tensor.name == TEMPERATURE:
-            tensor.CopyFrom(numpy_helper.from_array(np.float32(temperature).reshape(()), TEMPERATURE))
+            tensor.CopyFrom(numpy_helper.from_array(np.array(temperature, np.float32), TEMPERATURE))
             return write_model(model)
     raise EdgeRoadError(f"the graph has no initializer '{TEMPERATURE}'")
