@@ -1,4 +1,4 @@
-"""Sky, hills and the light that comes from them. Pictures here are rows x width x 3, 0 to 1."""
+"""Sky, hills and the light that comes from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from edge_road.synthetic import tiles
 from edge_road.synthetic.camera import View
-from edge_road.synthetic.colours import Colour, Field, brighter, clamped, packed
+from edge_road.synthetic.colours import Colour, Field, brighter, clamped, planar
 
 
 @dataclass(frozen=True)
@@ -34,39 +34,37 @@ class Sky:
 
 
 def paint_sky(sky: Sky, view: View) -> Field:
-    """The rows above and around the horizon."""
+    """The rows above and around the horizon (rows x width x 3)."""
     rows = np.arange(view.lowest_sky_row, dtype=np.float32)[:, None] + 0.5
     elevation = clamped(1 - rows / view.horizon_px)
-    low, high = packed(sky.horizon), packed(sky.zenith)
-    gradient = low + (high - low) * elevation[..., None] ** 0.7
-    upper = np.repeat(gradient, view.width, axis=1)
-    _add_clouds(upper, sky, elevation)
+    low, high = planar(sky.horizon), planar(sky.zenith)
+    upper_CHW = np.repeat(low + (high - low) * elevation**0.7, view.width, axis=2)
+    _add_clouds(upper_CHW, sky, elevation)
     if sky.glow:
-        _add_glow(upper, sky, view)
+        _add_glow(upper_CHW, sky, view)
     if sky.hills:
-        _add_hills(upper, sky, view)
-    return upper
+        _add_hills(upper_CHW, sky, view)
+    return np.ascontiguousarray(upper_CHW.transpose(1, 2, 0))
 
 
-def _add_clouds(upper: Field, sky: Sky, elevation: Field) -> None:
-    x = np.linspace(-0.5, 0.5, upper.shape[1], dtype=np.float32)[None, :]
+def _add_clouds(upper_CHW: Field, sky: Sky, elevation: Field) -> None:
+    x = np.linspace(-0.5, 0.5, upper_CHW.shape[2], dtype=np.float32)[None, :]
     distance = 0.28 / (elevation + 0.18)
-    y = np.broadcast_to(distance + (sky.place % 1), upper.shape[:2])
+    y = np.broadcast_to(distance + (sky.place % 1), upper_CHW.shape[1:])
     puffs = tiles.noise(51, 1 / 2, 1 / 40).at(x * distance * 1.2 + sky.place, y)
     amount = clamped(puffs * 0.5 + sky.clouds - 0.3)
     amount *= clamped(elevation * 5) * 0.75
-    bright = packed(sky.horizon) * 1.05
-    upper += amount[..., None] * (bright - upper)
+    upper_CHW += amount * (planar(brighter(sky.horizon, 1.05)) - upper_CHW)
 
 
-def _add_glow(upper: Field, sky: Sky, view: View) -> None:
+def _add_glow(upper_CHW: Field, sky: Sky, view: View) -> None:
     x = np.linspace(-0.5, 0.5, view.width, dtype=np.float32)[None, :] - sky.sun_x
-    y = (np.arange(len(upper), dtype=np.float32)[:, None] - (view.horizon_px * 0.72)) / view.width
+    y = (np.arange(upper_CHW.shape[1], dtype=np.float32)[:, None] - (view.horizon_px * 0.72)) / view.width
     near = np.exp(-(x * x + y * y) * 22)
-    upper += near[..., None] * packed((1.0, 0.85, 0.6)) * sky.glow
+    upper_CHW += near * planar(brighter((1.0, 0.85, 0.6), sky.glow))
 
 
-def _add_hills(upper: Field, sky: Sky, view: View) -> None:
+def _add_hills(upper_CHW: Field, sky: Sky, view: View) -> None:
     x = np.linspace(0, 1, view.width, dtype=np.float32)
     waves = [
         amplitude * (1 + np.sin((2.1 * k + 2.3) * x * 2 + sky.place * (k + 1)))
@@ -74,11 +72,10 @@ def _add_hills(upper: Field, sky: Sky, view: View) -> None:
     ]
     skyline_px = (view.horizon_px - np.sum(waves, axis=0) * view.height).astype(np.float32)
     top = max(int(skyline_px.min()) - 1, 0)
-    rows = np.arange(top, len(upper), dtype=np.float32)[:, None]
+    rows = np.arange(top, upper_CHW.shape[1], dtype=np.float32)[:, None]
     mask = clamped(rows - skyline_px[None, :] + 1)
-    tint = packed(sky.hill_tint) * packed(sky.light)
-    tint = tint + (packed(sky.horizon) - tint) * 0.45
-    upper[top:] += mask[..., None] * (tint - upper[top:])
+    tint = 0.55 * planar(sky.hill_tint) * planar(sky.light) + 0.45 * planar(sky.horizon)
+    upper_CHW[:, top:] += mask * (tint - upper_CHW[:, top:])
 
 
 _CLEAR = ((0.32, 0.52, 0.86), (0.78, 0.86, 0.95), (1.08, 1.02, 0.94))
