@@ -7,10 +7,10 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from edge_road.errors import ConfigError, nearest
@@ -29,6 +29,9 @@ class StrictModel(BaseModel):
 
 
 Settings = TypeVar("Settings", bound=StrictModel)
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+NotNegative = Annotated[float, Field(ge=0.0)]
 
 
 def load_settings(kind: type[Settings], path: Path | None, overrides: Iterable[str] = ()) -> Settings:

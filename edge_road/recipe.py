@@ -2,58 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Literal, Union
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from edge_road.config import StrictModel
+from edge_road.config import NotNegative, Positive, Probability, StrictModel
 from edge_road.preprocess import Crop
-
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[float, Field(gt=0.0)]
-NotNegative = Annotated[float, Field(ge=0.0)]
-
-
-class SyntheticData(StrictModel):
-    """Rendered road scenes, the embedded default."""
-
-    kind: Literal["synthetic"] = "synthetic"
-    labels: Literal["road", "rscd"] = "road"
-    """road: dash-camera views as dry, wet, icy; rscd: patches with the 27 RSCD labels"""
-    train: int = Field(default=1200, ge=3)
-    validation: int = Field(default=300, ge=3)
-    test: int = Field(default=300, ge=3)
-    height: int = Field(default=192, ge=32, le=1080)
-    width: int = Field(default=256, ge=32, le=1920)
-    seed: int = 0
-
-
-class FolderData(StrictModel):
-    """One folder per class (`dry/ wet/ icy/`), split by a seeded, stratified draw."""
-
-    kind: Literal["folder"]
-    path: Path
-    classes: tuple[str, ...] = ("dry", "wet", "icy")
-    validation: Positive = 0.2
-    test: Positive = 0.2
-    seed: int = 0
-
-    @model_validator(mode="after")
-    def _leaves_training_images(self) -> FolderData:
-        if self.validation + self.test >= 0.9:
-            raise ValueError("validation and test together must leave 10 % or more for training")
-        return self
-
-
-class RscdData(StrictModel):
-    """RSCD as published: `train/<class>/`, `vali_20k/`, `test_50k/`, labels from file names."""
-
-    kind: Literal["rscd"]
-    path: Path
-
-
-DataSettings = Annotated[Union[SyntheticData, FolderData, RscdData], Field(discriminator="kind")]
+from edge_road.recipe_data import DataSettings, SyntheticData
+from edge_road.recipe_method import DiscriminativeMethod, MethodSettings
 
 
 class InputSettings(StrictModel):
@@ -71,33 +27,6 @@ class ModelSettings(StrictModel):
     features: int = Field(default=128, ge=2, le=4096)
     weights: str = "none"
     """none: from scratch; hub: the library's pretrained weights; else a local .safetensors file"""
-
-
-class SoftmaxMethod(StrictModel):
-    """Cross-entropy on clean images."""
-
-    name: Literal["softmax"]
-
-
-class DiscriminativeMethod(StrictModel):
-    """Discriminative loss and Gaussian-noise alignment (robust_discriminative_noise, section 4)."""
-
-    name: Literal["discriminative"] = "discriminative"
-    alpha: NotNegative = 1.0
-    beta: NotNegative = 1.0
-    gamma_reg: NotNegative = 1e-3
-    lambda_align: NotNegative = 1.0
-    delta_v: Positive = 0.5
-    delta_d: Positive = 3.0
-    sigma: Probability = 40 / 255
-    """standard deviation of the noise, in [0, 1] pixel units before normalisation"""
-    centroids: Literal["naive", "momentum", "partial"] = "partial"
-    momentum: float = Field(default=0.9, ge=0.0, lt=1.0)
-    passes: Literal["two", "joint"] = "two"
-    """two: clean and noisy images go through the network one after the other, as in the paper"""
-
-
-MethodSettings = Annotated[Union[SoftmaxMethod, DiscriminativeMethod], Field(discriminator="name")]
 
 
 class AugmentSettings(StrictModel):

@@ -16,7 +16,8 @@ from edge_road.files import sha256, write_atomically
 from edge_road.frames import Images
 from edge_road.nn.model import RoadModel, build_model
 from edge_road.preprocess import Preprocessing
-from edge_road.recipe import DataSettings, FolderData, InputSettings, ModelSettings, Recipe
+from edge_road.recipe import InputSettings, ModelSettings, Recipe
+from edge_road.recipe_data import DataSettings, FolderData
 from edge_road.run_record import RECIPE_FILE, WEIGHTS_FILE, RunRecord, write_record
 
 LOOKS = {"dry": (120, 25, 0), "wet": (60, 5, 25), "icy": (205, 12, 10)}

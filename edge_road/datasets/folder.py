@@ -14,7 +14,7 @@ from edge_road.datasets.index import SPLITS, RoadDataset, Split
 from edge_road.datasets.listing import check_folder, folders_in, image_names
 from edge_road.errors import DataError, suggestion
 from edge_road.frames import Image
-from edge_road.recipe import FolderData
+from edge_road.recipe_data import FolderData
 
 
 def open_folder(settings: FolderData, path: Path) -> RoadDataset:

@@ -8,7 +8,7 @@ from edge_road.datasets.folder import open_folder
 from edge_road.datasets.index import RoadDataset
 from edge_road.datasets.rendered import open_rendered
 from edge_road.datasets.rscd import open_rscd
-from edge_road.recipe import DataSettings, FolderData, SyntheticData
+from edge_road.recipe_data import DataSettings, FolderData, SyntheticData
 
 
 def open_dataset(settings: DataSettings, base: Path | None = None) -> RoadDataset:

@@ -11,7 +11,7 @@ from edge_road.conditions import RSCD_CLASSES, STATES, ClassList
 from edge_road.datasets.index import SPLITS, RoadDataset, Split
 from edge_road.errors import DataError
 from edge_road.frames import Image
-from edge_road.recipe import SyntheticData
+from edge_road.recipe_data import SyntheticData
 
 
 def open_rendered(settings: SyntheticData) -> RoadDataset:

@@ -12,7 +12,7 @@ from edge_road.datasets.folder import read_below
 from edge_road.datasets.index import RoadDataset, Split
 from edge_road.datasets.listing import check_folder, image_names
 from edge_road.errors import DataError
-from edge_road.recipe import RscdData
+from edge_road.recipe_data import RscdData
 
 FOLDERS = {"train": "train", "validation": "vali_20k", "test": "test_50k"}
 _LABEL_OF_FOLDER = {name.replace("-", "_"): name for name in RSCD_CLASSES}

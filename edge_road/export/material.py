@@ -17,7 +17,8 @@ from edge_road.errors import DataError
 from edge_road.export.calibration import stratified_positions, with_noise
 from edge_road.export.target import Target
 from edge_road.frames import Images
-from edge_road.recipe import DataSettings, Recipe, SyntheticData
+from edge_road.recipe import Recipe
+from edge_road.recipe_data import DataSettings, SyntheticData
 from edge_road.run_record import RunRecord, load_recipe, load_record
 
 

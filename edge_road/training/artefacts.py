@@ -17,7 +17,8 @@ from edge_road.errors import ConfigError, DataError, suggestion
 from edge_road.evaluation.report import Subject
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Preprocessing
-from edge_road.recipe import DataSettings, FolderData, Recipe, RscdData
+from edge_road.recipe import Recipe
+from edge_road.recipe_data import DataSettings, FolderData, RscdData
 from edge_road.run_record import RECORD_FILE, RunRecord, load_recipe, load_record
 
 

@@ -9,7 +9,8 @@ import tomli_w
 
 import edge_road
 from edge_road.config import load_settings
-from edge_road.recipe import Recipe, SyntheticData
+from edge_road.recipe import Recipe
+from edge_road.recipe_data import SyntheticData
 from edge_road.run_record import RECIPE_FILE
 
 SHIPPED = Path(edge_road.__file__).resolve().parents[1] / "training" / "recipes"

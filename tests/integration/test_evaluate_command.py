@@ -17,7 +17,8 @@ from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Report, load_report
 from edge_road.files import sha256
 from edge_road.preprocess import Preprocessing
-from edge_road.recipe import DataSettings, FolderData, Recipe, SyntheticData
+from edge_road.recipe import Recipe
+from edge_road.recipe_data import DataSettings, FolderData, SyntheticData
 from edge_road.run_record import RECIPE_FILE, WEIGHTS_FILE, RunRecord, write_record
 
 pytest.importorskip("jinja2")  # pages are made where models are trained

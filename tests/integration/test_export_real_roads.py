@@ -11,7 +11,8 @@ from tiny_run import write_fitted_run
 
 from edge_road.bundle import Bundle, load_bundle
 from edge_road.cli import command
-from edge_road.recipe import FolderData, ModelSettings
+from edge_road.recipe import ModelSettings
+from edge_road.recipe_data import FolderData
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edge_road.recipe import MethodSettings
+from edge_road.recipe_method import MethodSettings
 from edge_road.training.methods.base import Method, Step
 from edge_road.training.methods.discriminative import Discriminative
 from edge_road.training.methods.softmax import Softmax

@@ -12,7 +12,7 @@ from edge_road.nn import losses
 from edge_road.nn.centroids import ClassCentroids
 from edge_road.nn.model import Output, RoadModel
 from edge_road.nn.noise import add_gaussian_noise
-from edge_road.recipe import DiscriminativeMethod
+from edge_road.recipe_method import DiscriminativeMethod
 from edge_road.training.methods.base import Method, Step, forward_pair, step_of
 
 log = logging.getLogger(__name__)

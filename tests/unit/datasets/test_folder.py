@@ -11,7 +11,7 @@ import pytest
 from edge_road.datasets import open_dataset
 from edge_road.datasets.index import SPLITS, RoadDataset
 from edge_road.errors import ConfigError, DataError
-from edge_road.recipe import FolderData
+from edge_road.recipe_data import FolderData
 
 
 def make_folders(root: Path, **counts: int) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from edge_road.conditions import RSCD_CLASSES
 from edge_road.datasets import open_dataset
 from edge_road.errors import DataError
-from edge_road.recipe import SyntheticData
+from edge_road.recipe_data import SyntheticData
 
 
 def test_scenes_are_shared_out_evenly_over_the_classes() -> None:

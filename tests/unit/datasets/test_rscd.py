@@ -9,7 +9,7 @@ import pytest
 from edge_road.conditions import RSCD_CLASSES
 from edge_road.datasets import RoadDataset, open_dataset
 from edge_road.errors import DataError
-from edge_road.recipe import RscdData
+from edge_road.recipe_data import RscdData
 
 
 def make_rscd(root: Path, per_class: int = 2) -> Path:

@@ -14,7 +14,7 @@ from edge_road.nn.backbone import Backbone
 from edge_road.nn.centroids import batch_centroids
 from edge_road.nn.model import Output, RoadModel
 from edge_road.nn.noise import add_gaussian_noise
-from edge_road.recipe import DiscriminativeMethod
+from edge_road.recipe_method import DiscriminativeMethod
 from edge_road.training.methods import build_method
 from edge_road.training.methods.base import forward_pair
 from edge_road.training.methods.discriminative import Discriminative

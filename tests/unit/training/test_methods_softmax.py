@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from edge_road.config import StrictModel
 from edge_road.nn.backbone import Backbone
 from edge_road.nn.model import RoadModel
-from edge_road.recipe import MethodSettings, SoftmaxMethod
+from edge_road.recipe_method import MethodSettings, SoftmaxMethod
 from edge_road.training.methods import METHODS, Step, build_method
 
 UNION = get_args(get_args(MethodSettings)[0])

@@ -8,7 +8,9 @@ import pytest
 
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError
-from edge_road.recipe import DiscriminativeMethod, FolderData, Recipe, RscdData, SyntheticData
+from edge_road.recipe import Recipe
+from edge_road.recipe_data import FolderData, RscdData, SyntheticData
+from edge_road.recipe_method import DiscriminativeMethod
 from edge_road.training.recipes import SHIPPED, Wishes, read_recipe
 
 RECIPE = """
