@@ -43,7 +43,8 @@ def test_a_clear_gain_is_significant_and_a_tie_of_opposite_mistakes_is_not():
     assert paired_bootstrap(np.ones(60), wrong_first, np.random.default_rng(0)).significant
     assert paired_bootstrap(wrong_first, np.ones(60), np.random.default_rng(0)).significant
     tie = paired_bootstrap(wrong_first, wrong_last, np.random.default_rng(0))
-    assert tie.difference == 0.0 and not tie.significant
+    assert tie.difference == 0.0
+    assert not tie.significant
 
 
 def test_pairs_narrow_the_interval():
