@@ -33,12 +33,28 @@ class FolderData(StrictModel):
     validation: Positive = 0.2
     test: Positive = 0.2
     seed: int = 0
+    folds: int = Field(default=0, ge=0, le=100)
+    """0: one split; else cross-validation: that many test parts, which replace the share `test`"""
+    fold: int = Field(default=0, ge=0)
+    """which of the parts is the test set; each fold draws its own validation pictures"""
+
+    @model_validator(mode="after")
+    def _folds_count_from_two(self) -> FolderData:
+        if self.folds == 1:
+            raise ValueError("folds must be 0 (one split), or 2 or more")
+        if self.fold >= max(1, self.folds):
+            raise ValueError(f"fold must be below folds: 0 to {max(1, self.folds) - 1}")
+        return self
 
     @model_validator(mode="after")
     def _leaves_training_images(self) -> FolderData:
-        if self.validation + self.test >= 0.9:
+        if self.validation + self.test_share >= 0.9:
             raise ValueError("validation and test together must leave 10 % or more for training")
         return self
+
+    @property
+    def test_share(self) -> float:
+        return 1 / self.folds if self.folds else self.test
 
 
 class RscdData(StrictModel):

@@ -50,15 +50,31 @@ def _keys_of_class(path: Path, name: str) -> list[str]:
 
 
 def _split_of_class(name: str, keys: list[str], settings: FolderData, path: Path) -> dict[str, list[str]]:
-    """Ranked by a hash of seed and key, so that one new picture moves hardly any other."""
-    ranked = sorted(keys, key=lambda key: hashlib.sha256(f"{settings.seed}\n{key}".encode()).digest())
-    tests = max(1, round(len(ranked) * settings.test))
-    held_out = tests + max(1, round(len(ranked) * settings.validation))
-    if held_out >= len(ranked):
+    tests = _test_part(_ranked(keys, f"{settings.seed}"), settings)
+    rest = [key for key in _ranked(keys, _validation_seed(settings)) if key not in tests]
+    validations = max(1, round(len(keys) * settings.validation))
+    if validations >= len(rest) or not tests:
         raise DataError(
-            f"the class '{name}' has too few pictures for three splits", where=path / name, got=len(ranked)
+            f"the class '{name}' has too few pictures for three splits", where=path / name, got=len(keys)
         )
-    return {"test": ranked[:tests], "validation": ranked[tests:held_out], "train": ranked[held_out:]}
+    return {"test": list(tests), "validation": rest[:validations], "train": rest[validations:]}
+
+
+def _ranked(keys: list[str], seed: str) -> list[str]:
+    """Ranked by a hash of seed and key, so that one new picture moves hardly any other."""
+    return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\n{key}".encode()).digest())
+
+
+def _test_part(ranked: list[str], settings: FolderData) -> dict[str, None]:
+    if not settings.folds:
+        return dict.fromkeys(ranked[: max(1, round(len(ranked) * settings.test))])
+    first, end = (len(ranked) * k // settings.folds for k in (settings.fold, settings.fold + 1))
+    return dict.fromkeys(ranked[first:end])
+
+
+def _validation_seed(settings: FolderData) -> str:
+    """Each fold draws anew: the folds' choices shall not rest on the same few pictures."""
+    return f"{settings.seed}\nfold {settings.fold}" if settings.folds else f"{settings.seed}"
 
 
 def _join(keys_of_classes: list[list[str]]) -> Split:

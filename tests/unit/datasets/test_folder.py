@@ -149,3 +149,54 @@ def test_the_digest_notices_every_change_of_the_index(tmp_path: Path) -> None:
     (tmp_path / "dry" / "renamed.jpg").rename(tmp_path / "wet" / "renamed.jpg")
     digests.add(open_folders(tmp_path).digest)
     assert len(digests) == 4
+
+
+def test_every_picture_is_tested_in_exactly_one_fold_of_its_class_share(tmp_path: Path) -> None:
+    make_folders(tmp_path, dry=52, wet=23, icy=11)
+    folds = [open_folders(tmp_path, folds=5, fold=fold) for fold in range(5)]
+    tested = [key for dataset in folds for key in dataset.splits["test"].keys]
+    assert len(tested) == len(set(tested)) == 86
+    for dataset in folds:
+        assert len(split_of_keys(dataset)) == 86 == sum(len(split) for split in dataset.splits.values())
+        for split, share in {"test": 0.2, "validation": 0.2, "train": 0.6}.items():
+            expected_C = share * np.array([52, 23, 11])
+            assert np.abs(np.bincount(dataset.splits[split].labels_N) - expected_C).max() < 2
+
+
+def test_folds_draw_their_validation_pictures_independently(tmp_path: Path) -> None:
+    make_folders(tmp_path, dry=100, wet=100, icy=100)
+    first, second = (set(open_folders(tmp_path, folds=5, fold=f).splits["validation"].keys) for f in (0, 1))
+    shared = len(first & second) / len(first)
+    assert 0.05 < shared < 0.45  # 0.2 by chance; 0.8 or more had they been ranked alike
+
+
+def test_folds_follow_the_seed_and_keep_their_place_when_a_picture_comes(tmp_path: Path) -> None:
+    make_folders(tmp_path, dry=200, wet=20, icy=20)
+    before = split_of_keys(open_folders(tmp_path, folds=5, fold=3))
+    assert split_of_keys(open_folders(tmp_path, folds=5, fold=3)) == before
+    assert split_of_keys(open_folders(tmp_path, folds=5, fold=3, seed=1)) != before
+    (tmp_path / "dry" / "new.jpg").touch()
+    after = split_of_keys(open_folders(tmp_path, folds=5, fold=3))
+    assert sum(after[key] != name for key, name in before.items()) <= 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"folds": 1}, "folds must be 0"),
+        ({"folds": 5, "fold": 5}, "fold must be below folds: 0 to 4"),
+        ({"fold": 1}, "fold must be below folds: 0 to 0"),
+        ({"folds": -1}, "greater than or equal to 0"),
+        ({"folds": 2, "validation": 0.45}, "leave 10 %"),
+    ],
+)
+def test_folds_that_cannot_be_are_refused(tmp_path: Path, settings: dict[str, object], words: str) -> None:
+    make_folders(tmp_path, dry=10, wet=10, icy=10)
+    with pytest.raises(ValueError, match=words):
+        open_folders(tmp_path, **settings)
+
+
+def test_a_class_smaller_than_the_number_of_folds_is_named(tmp_path: Path) -> None:
+    make_folders(tmp_path, dry=10, wet=4, icy=10)
+    with pytest.raises(DataError, match="'wet' has too few pictures"):
+        open_folders(tmp_path, folds=5, fold=0)
