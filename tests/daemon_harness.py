@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -117,24 +118,23 @@ def crowding() -> float:
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-Scenario = Callable[[Path], None]
+Scenario = Callable[..., None]
 
 
 def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
     """Times are promised for a machine that is not overloaded; on one that is, a miss may be repeated."""
 
-    def test(tmp_path: Path) -> None:
+    @functools.wraps(scenario)  # pytest reads the fixtures that the scenario asks for
+    def test(tmp_path: Path, **fixtures: Any) -> None:
         for attempt in range(3):
             folder = tmp_path / str(attempt)
             folder.mkdir()
             try:
-                return scenario(folder)
+                return scenario(tmp_path=folder, **fixtures)
             except AssertionError:
                 if attempt == 2 or crowding() == 1.0:
                     raise
 
-    test.__name__ = scenario.__name__
-    test.__doc__ = scenario.__doc__
     return test
 
 

@@ -1,0 +1,98 @@
+"""From the measurements of the fault tests to docs/reliability.md.
+
+EDGE_ROAD_FAULT_TABLE=rows.jsonl python -m pytest tests/faults
+python tests/faults/make_table.py rows.jsonl docs/reliability.md
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FAULTS = {
+    1: "camera unplugged, device gone",
+    2: "source hangs with its connection open",
+    3: "frozen picture with fresh time stamps",
+    4: "repeated or backward time stamps",
+    5: "black, white, over- or under-exposed",
+    6: "dirt, occlusion, fog or drops on the lens",
+    7: "night, tunnel, glare",
+    8: "truncated JPEG",
+    9: "bit-flipped JPEG, damaged H.264",
+    10: "picture size or format changes in mid-stream",
+    11: "decompression bomb, oversized picture",
+    12: "wrong file type, empty file, pipe, loop of links, a million files",
+    13: "camera faster than the model, bursts",
+    14: "NaN, infinite or impossible model output",
+    15: "wrong classes, shape or normalisation",
+    16: "model cut, changed, unsigned, wrong key",
+    17: "ONNX with data outside the file",
+    18: "ONNX with custom operators or bombs",
+    19: "engine of another GPU or TensorRT",
+    20: "ONNX Runtime silently on the CPU",
+    21: "inference hangs",
+    22: "out of memory",
+    23: "wall clock jumps",
+    24: "publisher's loop stuck",
+    25: "SIGTERM, Ctrl-C, SIGHUP",
+    26: "SIGKILL during any write",
+    27: "disk full, I/O error, read-only",
+    28: "event store corrupt",
+    29: "broker away, flapping, slow, refusing",
+    30: "slow or dead local consumer",
+    31: "two daemons, stale lock",
+    32: "typo in the settings",
+    33: "unauthenticated control, DNS rebinding",
+    34: "path traversal",
+    35: "log injection, secrets in logs",
+    36: "hostile MQTT command",
+    37: "hostile source string",
+    38: "metrics cardinality, slow clients",
+}
+HEADER = """\
+# Reliability: what was promised, what was measured
+
+One line per measurement of the fault tests (`tests/faults`); the numbers are those of the fault matrix.
+*Told* is the time from the fault to the message that names it, *back* the time from the end of the fault to
+the next road state; the promise stands in brackets, and a test fails when it is broken. Times include the
+test's own process switching on a shared machine. Nothing here was done on a vehicle: rows that need hardware
+(a GPU, a Jetson, a camera) are tested at the boundary of the process, as *how* says.
+
+Made by `tests/faults/make_table.py` from a run of the tests; do not edit.
+
+| # | fault | what was done | how | said | told | back |
+|---|---|---|---|---|---|---|
+"""
+
+
+def main(rows_path: str, page_path: str) -> None:
+    rows = [json.loads(line) for line in Path(rows_path).read_text().splitlines()]
+    Path(page_path).write_text(page(rows))
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    newest = {(row["row"], row["what"]): row for row in rows}  # a repeated test counts once
+    lines = [_line(newest[key]) for key in sorted(newest)]
+    missing = [f"{n} ({name})" for n, name in FAULTS.items() if n not in {row["row"] for row in rows}]
+    closing = f"\nNot measured by these tests: {'; '.join(missing)}.\n" if missing else ""
+    return HEADER + "\n".join(lines) + "\n" + closing
+
+
+def _line(row: dict[str, Any]) -> str:
+    said = f"`{row['state']}`" + (f" `{row['reason']}`" if row["reason"] else "") if row["state"] else ""
+    said = "; ".join(filter(None, [said, row["note"]]))
+    times = (_time(row["detect_s"], row["detect_limit_s"]), _time(row["recover_s"], row["recover_limit_s"]))
+    cells = (str(row["row"]), FAULTS[row["row"]], row["what"], row["how"], said, *times)
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _time(took_s: float | None, limit_s: float | None) -> str:
+    if took_s is None:
+        return ""
+    return f"{took_s:.2f} s" + (f" ({limit_s:g})" if limit_s is not None else "")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
