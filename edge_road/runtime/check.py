@@ -6,7 +6,7 @@ from edge_road.clock import clock_of_speed
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.model import load_model
-from edge_road.runtime.outputs import JsonLines
+from edge_road.runtime.outputs.opening import check_output
 from edge_road.runtime.sources import EndOfStream, Source, source_for
 from edge_road.runtime.vehicle import Vehicle
 
@@ -28,8 +28,7 @@ def check_vehicle(vehicle: Vehicle) -> int:
     height, width = frame.pixels.shape[:2]
     print(f"source   {source.description}: {width} x {height} at {1 / source.period_s:.4g} fps")
     for settings in vehicle.outputs:
-        JsonLines(settings).close(timeout_s=1.0)
-        print(f"output   {settings.path}: can be written")
+        print(f"output   {check_output(settings)}")
     return 0
 
 

@@ -15,11 +15,13 @@ from edge_road.errors import ConfigError, suggestion
 from edge_road.logs import set_up_logging
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.lock import only_one
-from edge_road.runtime.outputs import STANDARD_OUTPUT, JsonLines
+from edge_road.runtime.outputs import STANDARD_OUTPUT
+from edge_road.runtime.outputs.opening import open_output
 from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.signals import stop_on_signals
 from edge_road.runtime.supervisor import Supervisor
-from edge_road.runtime.vehicle import JsonLinesOutput, Vehicle
+from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
 from edge_road.workspace import newest_bundle
 
 FLUSH_S = 1.0
@@ -41,7 +43,7 @@ def run(vehicle: Vehicle, duration_s: float | None = None) -> None:
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
         stack.enter_context(only_one(vehicle.vehicle))
-        outputs = [JsonLines(settings) for settings in _outputs_of(vehicle)]
+        outputs = [open_output(settings) for settings in _outputs_of(vehicle)]
         for output in outputs:
             stack.callback(output.close, FLUSH_S)
         clock = clock_of_speed(vehicle.speed)
@@ -85,7 +87,7 @@ def _source_table(text: str) -> str:
     return f'{{kind="{kind}", path={json.dumps(str(path.absolute()))}}}'
 
 
-def _outputs_of(vehicle: Vehicle) -> Sequence[JsonLinesOutput]:
+def _outputs_of(vehicle: Vehicle) -> Sequence[OutputSettings]:
     """On a terminal a person reads the live line; JSON would only bury it."""
     if vehicle.outputs or sys.stdout.isatty():
         return vehicle.outputs

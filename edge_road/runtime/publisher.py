@@ -34,7 +34,7 @@ class Publisher:
         self.sent += 1
         line = message.to_json()
         for output in self._outputs:
-            output.publish(line)
+            output.publish(message, line)
         return message
 
     @property

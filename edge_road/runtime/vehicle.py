@@ -11,6 +11,7 @@ from edge_road.config import StrictModel
 from edge_road.preprocess import Crop
 from edge_road.runtime.decision import DecisionSettings
 from edge_road.runtime.quality import QualitySettings
+from edge_road.runtime.vehicle_outputs import EventSettings, OutputSettings
 
 Fps = Annotated[float, Field(gt=0, le=240)]
 State = Literal["dry", "wet", "icy"]
@@ -97,12 +98,6 @@ class Region(StrictModel):
     crop: Crop
 
 
-class JsonLinesOutput(StrictModel):
-    kind: Literal["json_lines"] = "json_lines"
-    path: str = "-"
-    """a file that is appended to, or - for the standard output"""
-
-
 class WorkerLimits(StrictModel):
     """What the process that decodes and infers may take; beyond it, it is ended and started again."""
 
@@ -133,8 +128,11 @@ class Vehicle(StrictModel):
     heartbeat_hz: float = Field(default=2.0, ge=1, le=20)
     decision: DecisionSettings = DecisionSettings()
     quality: QualitySettings = QualitySettings()
-    outputs: tuple[JsonLinesOutput, ...] = ()
+    outputs: tuple[OutputSettings, ...] = ()
     """none: the standard output, unless that is a terminal"""
+    events: EventSettings = EventSettings()
+    production: bool = False
+    """refuses what only a rehearsal may do, such as injected faults"""
     worker: WorkerLimits = WorkerLimits()
 
     @field_validator("source", mode="before")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from edge_road.errors import ConfigError
-from edge_road.runtime import outputs
-from edge_road.runtime.outputs import JsonLines
-from edge_road.runtime.vehicle import JsonLinesOutput
+from edge_road.runtime.outputs import JsonLines, json_lines
+from edge_road.runtime.vehicle_outputs import JsonLinesOutput
 
 
 def lines_to(path: Path) -> JsonLines:
@@ -22,7 +21,7 @@ def test_lines_are_appended_in_order(tmp_path: Path) -> None:
     for words in (("a", "b"), ("c",)):
         output = lines_to(path)
         for word in words:
-            output.publish(word)
+            output.write(word)
         output.close(timeout_s=5)
     assert path.read_text() == "a\nb\nc\n"
 
@@ -54,12 +53,12 @@ def test_a_full_disk_loses_lines_and_nothing_else(
         return real_write(descriptor, content)
 
     output = lines_to(tmp_path / "m.jsonl")
-    monkeypatch.setattr(outputs.os, "write", write)
-    output.publish("abcdefgh")
+    monkeypatch.setattr(json_lines.os, "write", write)
+    output.write("abcdefgh")
     _wait_until(lambda: output.lost == 1)
     full = False
-    output.publish("whole")
-    output.publish("again")
+    output.write("whole")
+    output.write("again")
     output.close(timeout_s=5)
     assert (tmp_path / "m.jsonl").read_text().splitlines()[-2:] == ["whole", "again"]
     assert not output.gone
@@ -69,7 +68,7 @@ def test_a_full_disk_loses_lines_and_nothing_else(
 def test_dev_full_never_blocks_and_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     output = lines_to(Path("/dev/full"))
     for _ in range(50):
-        output.publish("x")
+        output.write("x")
     output.close(timeout_s=5)
     assert output.lost == 50
     assert len(caplog.records) == 1
@@ -80,7 +79,7 @@ def test_a_reader_that_is_gone_is_noticed() -> None:
     output = lines_to(Path(f"/dev/fd/{writer}"))
     os.close(writer)
     os.close(reader)
-    output.publish("x")
+    output.write("x")
     _wait_until(lambda: output.gone)
     output.close(timeout_s=5)
 
@@ -90,11 +89,24 @@ def test_a_reader_that_stands_still_costs_the_oldest_lines_and_no_time() -> None
     output = lines_to(Path(f"/dev/fd/{writer}"))
     os.close(writer)
     line = "x" * 1000
-    for _ in range(3 * outputs.MOST_WAITING):
-        output.publish(line)  # returns at once: the pipe holds 64 kB only
-    assert output.lost >= outputs.MOST_WAITING
+    for _ in range(3 * json_lines.MOST_WAITING):
+        output.write(line)  # returns at once: the pipe holds 64 kB only
+    assert output.lost >= json_lines.MOST_WAITING
     output.close(timeout_s=0.1)
     os.close(reader)
+
+
+def test_a_file_that_grows_too_large_is_rotated(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    output = JsonLines(JsonLinesOutput(path=str(path), rotate_mb=100 / 2**20, keep=2))
+    for number in range(40):
+        output.write(f"line {number:03d}")
+    output.close(timeout_s=5)
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["m.jsonl", "m.jsonl.1", "m.jsonl.2"]
+    kept = "".join((tmp_path / name).read_text() for name in reversed(names))
+    assert kept.splitlines() == [f"line {number:03d}" for number in range(40)][-len(kept.splitlines()) :]
+    assert len(kept.splitlines()) > 20
 
 
 def _wait_until(condition) -> None:  # type: ignore[no-untyped-def]

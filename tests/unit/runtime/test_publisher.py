@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from edge_road.clock import ScriptedClock
 from edge_road.config import settings_digest
-from edge_road.road_state import parse_message
+from edge_road.road_state import RoadState, parse_message
 from edge_road.runtime.decision import Decision
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 from edge_road.runtime.publisher import Publisher
@@ -17,7 +17,7 @@ class Listener:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def publish(self, line: str) -> None:
+    def publish(self, message: RoadState, line: str) -> None:
         self.lines.append(line)
 
     def close(self, timeout_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Where messages go. A slow reader, a full disk or a closed pipe never holds up the publisher."""
+"""JSON lines in a file that is rotated, or on the standard output."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import os
 import threading
 from collections import deque
 from pathlib import Path
-from typing import Protocol
 
 from edge_road.errors import ConfigError
-from edge_road.runtime.vehicle import JsonLinesOutput
+from edge_road.road_state import RoadState
+from edge_road.runtime.outputs.output import OutputHealth
+from edge_road.runtime.vehicle_outputs import JsonLinesOutput
 
 log = logging.getLogger(__name__)
 
@@ -19,25 +20,13 @@ MOST_WAITING = 1000
 STANDARD_OUTPUT = "-"
 
 
-class Output(Protocol):
-    @property
-    def gone(self) -> bool:
-        """Nobody can ever read what is written here again."""
-        ...
-
-    def publish(self, line: str) -> None:
-        """Returns at once."""
-        ...
-
-    def close(self, timeout_s: float) -> None: ...
-
-
 class JsonLines:
-    """A thread writes the lines to a file or the standard output; the oldest waiting lines are lost."""
+    """A thread writes the lines; when it cannot keep up, the oldest waiting ones are lost."""
 
     def __init__(self, settings: JsonLinesOutput) -> None:
-        self._name = settings.path
-        self._descriptor = _open(settings.path)
+        self._settings = settings
+        self._descriptor = _open_or_refuse(settings.path)
+        self._size = os.fstat(self._descriptor).st_size
         self._waiting: deque[str] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -47,13 +36,27 @@ class JsonLines:
         self._thread = threading.Thread(target=self._run, name="json-lines", daemon=True)
         self._thread.start()
 
-    def publish(self, line: str) -> None:
+    def start(self) -> None:
+        """It writes from the first line on."""
+
+    def publish(self, message: RoadState, line: str) -> None:
+        self.write(line)
+
+    def publish_event(self, line: str) -> None:
+        if self._settings.events:
+            self.write(line)
+
+    def write(self, line: str) -> None:
         with self._changed:
             if len(self._waiting) == MOST_WAITING:
                 self._waiting.popleft()
                 self.lost += 1
             self._waiting.append(line)
             self._changed.notify()
+
+    def health(self) -> OutputHealth:
+        name = f"json_lines {self._settings.path}"
+        return OutputHealth(name, not (self._failing or self.gone), lost=self.lost)
 
     def close(self, timeout_s: float) -> None:
         with self._changed:
@@ -64,6 +67,7 @@ class JsonLines:
     def _run(self) -> None:
         while (line := self._next()) is not None and not self.gone:
             try:
+                self._rotate_if_full()
                 self._write(line)
                 self._report_failing(None)
             except BrokenPipeError:
@@ -85,26 +89,48 @@ class JsonLines:
             written = os.write(self._descriptor, rest)
             rest = rest[written:]
             self._torn = bool(rest)
+            self._size += written
+
+    def _rotate_if_full(self) -> None:
+        """PATH becomes PATH.1, PATH.1 becomes PATH.2, and the oldest makes room."""
+        limit = self._settings.rotate_mb * 2**20
+        if not limit or self._size < limit or self._settings.path == STANDARD_OUTPUT:
+            return
+        names = [self._settings.path, *(f"{self._settings.path}.{n + 1}" for n in range(self._settings.keep))]
+        for older, newer in zip(reversed(names), reversed(names[:-1])):
+            if os.path.exists(newer):
+                os.replace(newer, older)
+        fresh = _open(self._settings.path)
+        os.close(self._descriptor)
+        self._descriptor, self._size, self._torn = fresh, 0, False
 
     def _report_failing(self, error: OSError | None) -> None:
         if self._failing == (error is not None):
             return
         self._failing = error is not None
         if error is not None:
-            log.error("messages to %s are being lost: %s", self._name, error.strerror)
+            log.error("messages to %s are being lost: %s", self._settings.path, error.strerror)
         else:
-            log.warning("messages to %s are written again; %d were lost", self._name, self.lost)
+            log.warning("messages to %s are written again; %d were lost", self._settings.path, self.lost)
 
 
 def _open(path: str) -> int:
     if path == STANDARD_OUTPUT:
         return os.dup(1)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open_or_refuse(path: str) -> int:
+    try:
+        return _open(path)
     except BlockingIOError:
         raise ConfigError("another process writes to this file", where=path) from None
     except OSError as error:
         raise ConfigError("the file for messages cannot be opened", where=path, got=error.strerror) from None
-    return descriptor
