@@ -18,6 +18,8 @@ NEEDS_TORCH = re.compile(
     r"^(from|import) (torch|timm|safetensors|tiny_run|edge_road\.(nn|training|export))\b", re.MULTILINE
 )
 
+TIMED_FOLDERS = ("faults", "browser", "soak")
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
@@ -28,6 +30,13 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if collection_path.is_dir():
         return True if collection_path.name in ("nn", "training", "export") else None
     return True if NEEDS_TORCH.search(collection_path.read_text()) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In parallel a file stays on one worker, and those that watch the clock never meet each other."""
+    for item in items:
+        watches_the_clock = item.path.parent.name in TIMED_FOLDERS or item.path.stem.startswith("test_daemon")
+        item.add_marker(pytest.mark.xdist_group("timed" if watches_the_clock else str(item.path)))
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,9 @@ for version in 3.10 3.12; do
   pip=("$environment/bin/python" -m pip -qq --disable-pip-version-check)
   [ -x "$environment/bin/python" ] || "$python" -m venv "$environment"
 
-  "${pip[@]}" install --progress-bar off -c constraints.txt -e '.[vehicle]' pytest pytest-timeout hypothesis
-  "$environment/bin/python" -m pytest -q -p no:cacheprovider
+  "${pip[@]}" install --progress-bar off -c constraints.txt -e '.[vehicle]' \
+    pytest pytest-timeout pytest-xdist hypothesis httpx jsonschema
+  "$environment/bin/python" -m pytest -q -p no:cacheprovider -n 2 --dist loadgroup
 
   wheels=$(mktemp -d)
   "${pip[@]}" wheel --no-deps -w "$wheels" .
