@@ -1,0 +1,1 @@
+"""What happened, told at least once: events, and the store in which they wait for delivery."""

@@ -1,0 +1,129 @@
+"""The one thread that writes events: whoever records one goes on at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from edge_road.runtime.events.event import Draft
+from edge_road.runtime.events.eviction import Entry
+from edge_road.runtime.events.outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+MOST_QUEUED = 4096
+MOST_AT_ONCE = 64
+"""events in one transaction"""
+FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 10.0
+
+
+@dataclass(frozen=True)
+class StorageHealth:
+    ok: bool
+    detail: str
+    waiting: int
+    unsaved: int
+
+
+class EventWriter:
+    """record -> commit -> announce; the deliverer reads with `after` and confirms with `delivered`."""
+
+    def __init__(
+        self, open_outbox: Callable[[], Outbox], first: Callable[[dict[str, object]], Draft]
+    ) -> None:
+        """`first` makes the boot event, given what is known of the boot before."""
+        self._open_outbox, self._first = open_outbox, first
+        self._outbox: Outbox | None = None
+        self._drafts: deque[Draft] = deque()
+        self._confirmed: deque[Callable[[Outbox], None]] = deque()
+        self._overflowed = 0
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._closing = False
+        self._listeners: list[Callable[[str], None]] = []
+        self._health = StorageHealth(True, "starting", 0, 0)
+        self._thread = threading.Thread(target=self._run, name="events", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def listen(self, listener: Callable[[str], None]) -> None:
+        """Called in the writer's thread with every event that is stored."""
+        self._listeners.append(listener)
+
+    def record(self, draft: Draft) -> None:
+        """Never waits, whatever the disk does."""
+        if len(self._drafts) >= MOST_QUEUED:
+            self._drafts.popleft()
+            self._overflowed += 1
+        self._drafts.append(draft)
+        self._wake.set()
+
+    def after(self, entry_id: int, limit: int) -> list[Entry]:
+        with self._lock:
+            return self._outbox.after(entry_id, limit) if self._outbox else []
+
+    def delivered(self, ids: Iterable[int]) -> None:
+        numbers = frozenset(ids)
+        self._confirm(lambda outbox: outbox.delivered(numbers))
+
+    def delivered_up_to(self, boot_id: str, seq: int, entry_id: int) -> None:
+        self._confirm(lambda outbox: outbox.delivered_up_to(boot_id, seq, entry_id))
+
+    def health(self) -> StorageHealth:
+        return self._health
+
+    def close(self, timeout_s: float) -> None:
+        """Writes what is queued, then ends."""
+        self._closing = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _confirm(self, change: Callable[[Outbox], None]) -> None:
+        self._confirmed.append(change)
+        self._wake.set()
+
+    def _run(self) -> None:
+        with self._lock:
+            self._outbox = outbox = self._open_outbox()
+        self._announce(outbox.record([self._first(outbox.previous)]))
+        retry_s = FIRST_RETRY_S
+        while True:
+            if not self._wake.wait(retry_s if outbox.degraded else None):
+                with self._lock:
+                    fresh = outbox.recover()
+                self._announce(fresh)
+                retry_s = min(2 * retry_s, LONGEST_RETRY_S) if outbox.degraded else FIRST_RETRY_S
+            self._wake.clear()
+            ended = self._closing  # asked first: what was recorded before is still written
+            self._write_queued(outbox)
+            if ended:
+                return outbox.close()
+
+    def _write_queued(self, outbox: Outbox) -> None:
+        while self._drafts or self._confirmed or self._overflowed:
+            with self._lock:
+                for _ in range(min(len(self._confirmed), MOST_AT_ONCE)):
+                    self._confirmed.popleft()(outbox)
+                lost, self._overflowed = self._overflowed, 0
+                fresh = outbox.record_lost(lost, "not_written_in_time") if lost else []
+                some = [self._drafts.popleft() for _ in range(min(len(self._drafts), MOST_AT_ONCE))]
+                fresh += outbox.record(some) if some else []
+            self._announce(fresh)
+        self._note_health(outbox)
+
+    def _announce(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            for listener in self._listeners:
+                listener(entry.line)
+        assert self._outbox is not None
+        self._note_health(self._outbox)
+
+    def _note_health(self, outbox: Outbox) -> None:
+        with self._lock:
+            detail = outbox.trouble or ""
+            self._health = StorageHealth(not outbox.degraded, detail, outbox.waiting(), outbox.unsaved)
