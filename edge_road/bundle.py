@@ -6,116 +6,54 @@ against the manifest, and used from memory: the verified bytes are the bytes tha
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-from pydantic import Field, ValidationError
-
-from edge_road.conditions import ClassList
-from edge_road.config import StrictModel
 from edge_road.errors import BundleError, EdgeRoadError
 from edge_road.files import sha256, write_folder_atomically
-from edge_road.preprocess import Preprocessing
+from edge_road.manifest import (
+    LARGEST_MANIFEST_BYTES,
+    MANIFEST_FILE,
+    Artefact,
+    Calibration,
+    FileRecord,
+    Manifest,
+    Precision,
+    manifest_bytes,
+    parse_manifest,
+)
+from edge_road.probe import PROBE_FILE, Probe
+from edge_road.trust import DEVELOPMENT, SIGNATURE_BYTES, SIGNATURE_FILE, Trust, check_signature
 
-MANIFEST_FILE = "manifest.json"
-PROBE_FILE = "probe.npz"
+__all__ = [
+    "MANIFEST_FILE",
+    "MODEL_FILES",
+    "PROBE_FILE",
+    "REPORT_FILE",
+    "Artefact",
+    "Bundle",
+    "Calibration",
+    "FileRecord",
+    "Manifest",
+    "Precision",
+    "Probe",
+    "load_bundle",
+    "record_files",
+    "write_bundle",
+]
+
 REPORT_FILE = "report.json"
 LARGEST_FILE_BYTES = 512 * 2**20
+LARGEST_BUNDLE_BYTES = 1024 * 2**20
 
-Precision = Literal["float32", "float16", "int8"]
 MODEL_FILES: dict[Precision, str] = {
     "float32": "model.onnx",
     "float16": "model.fp16.onnx",
     "int8": "model.int8.onnx",
 }
-
-
-class FileRecord(StrictModel):
-    sha256: str = Field(pattern="^[0-9a-f]{64}$")
-    size: int = Field(ge=0)
-
-
-class Artefact(StrictModel):
-    """One model file, and what the runtime must know of this very file."""
-
-    file: str
-    temperature: float = Field(gt=0)
-    """already inside the graph: `probabilities` = softmax(logits / temperature)"""
-    confidence_threshold: float = Field(ge=0, le=1)
-    """below it the answer is `unknown`"""
-    centroids: tuple[tuple[float, ...], ...]
-    """mean feature of each class over the training images"""
-    radii: tuple[float, ...]
-    """distance to the own centroid that 99 % of the training images of each class stay within"""
-
-
-class Calibration(StrictModel):
-    """How the INT8 scales were found."""
-
-    method: str
-    images: int
-    digest: str
-    """sha256 over the calibration images as the model saw them"""
-
-
-class Manifest(StrictModel):
-    schema_version: Literal[1] = 1
-    name: str
-    version: str
-    """of edge_road, when the bundle was written"""
-    classes: tuple[str, ...]
-    preprocessing: Preprocessing
-    input_name: str
-    input_shape: tuple[int, int, int, int]
-    """batch, height, width, 3; a batch of 0 stands for any"""
-    outputs: dict[str, tuple[int, ...]]
-    """name -> shape without the batch: probabilities, logits, features"""
-    artefacts: dict[Precision, Artefact]
-    calibration: Calibration | None
-    smoke_limits: dict[str, float]
-    """perturbation -> least accuracy on the probe frames that this bundle must keep on any machine"""
-    method: str
-    seed: int
-    recipe: dict[str, Any]
-    recipe_digest: str
-    data_digest: str
-    git_commit: str | None
-    files: dict[str, FileRecord]
-
-    @property
-    def class_list(self) -> ClassList:
-        return ClassList(self.classes)
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Real frames at model size, and the logits that each artefact must give for them."""
-
-    images_NHWC: npt.NDArray[np.uint8]
-    labels_N: npt.NDArray[np.int64]
-    logits_NC: Mapping[str, npt.NDArray[np.float32]]
-    """by precision"""
-
-    def to_bytes(self) -> bytes:
-        arrays: dict[str, npt.NDArray[Any]] = {"images": self.images_NHWC, "labels": self.labels_N}
-        arrays |= {f"logits_{precision}": logits for precision, logits in self.logits_NC.items()}
-        return _npz_bytes(arrays)
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Probe:
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                prefix = "logits_"
-                logits = {k[len(prefix) :]: arrays[k] for k in arrays.files if k.startswith(prefix)}
-                return cls(arrays["images"], arrays["labels"], logits)
-        except (ValueError, KeyError, OSError) as error:
-            raise BundleError("the probe frames cannot be read", where=PROBE_FILE, got=error) from None
 
 
 @dataclass(frozen=True)
@@ -127,6 +65,15 @@ class Bundle:
     contents: Mapping[str, bytes]
     digest: str
     """sha256 of the manifest, which names every other file's"""
+    signed_by: str | None = None
+    """id of the trusted key that signed it; none: unsigned, or nobody was asked whether to trust it"""
+
+    @property
+    def trust_text(self) -> str:
+        """For people: whose bundle this is."""
+        if self.signed_by is not None:
+            return f"signed by {self.signed_by}"
+        return "signature not checked" if SIGNATURE_FILE in _names(self.path) else "unsigned"
 
     def model_bytes(self, precision: Precision) -> bytes:
         return self.contents[self.artefact(precision).file]
@@ -149,38 +96,48 @@ def record_files(contents: Mapping[str, bytes]) -> dict[str, FileRecord]:
     return {name: FileRecord(sha256=sha256(c), size=len(c)) for name, c in sorted(contents.items())}
 
 
-def write_bundle(path: Path, manifest: Manifest, contents: Mapping[str, bytes]) -> str:
-    """Write all files and the manifest in one step; returns the bundle's digest."""
+def write_bundle(
+    path: Path,
+    manifest: Manifest,
+    contents: Mapping[str, bytes],
+    sign: Callable[[bytes], bytes] | None = None,
+) -> str:
+    """Write all files, the manifest and its signature in one step; returns the bundle's digest."""
     if record_files(contents) != manifest.files:
         raise EdgeRoadError("the manifest does not describe the files it is written with")
-    text = json.dumps(manifest.model_dump(mode="json"), indent=2, sort_keys=True, allow_nan=False) + "\n"
-    write_folder_atomically(path, {**contents, MANIFEST_FILE: text.encode()})
-    return sha256(text.encode())
+    text = manifest_bytes(manifest)
+    signature = {} if sign is None else {SIGNATURE_FILE: sign(text)}
+    write_folder_atomically(path, {**contents, MANIFEST_FILE: text, **signature})
+    return sha256(text)
 
 
-def load_bundle(path: Path) -> Bundle:
-    """Read and verify every file that the manifest names; anything wrong is a BundleError."""
-    raw = _read(path, MANIFEST_FILE, limit=16 * 2**20)
-    manifest = _parse_manifest(path, raw)
+def load_bundle(path: Path, trust: Trust = DEVELOPMENT) -> Bundle:
+    """Read and verify every file that the manifest names; anything wrong is a BundleError.
+
+    The signature is looked at first: bytes that nobody vouches for are not even parsed.
+    """
+    raw = _read(path, MANIFEST_FILE, limit=LARGEST_MANIFEST_BYTES)
+    signature = _read_signature(path)
+    signed_by = check_signature(raw, signature, trust, path)
+    manifest = parse_manifest(raw, path / MANIFEST_FILE)
+    _check_names(path, manifest)
     contents = {name: _read_verified(path, name, record) for name, record in manifest.files.items()}
+    return Bundle(path, manifest, contents, sha256(raw), signed_by)
+
+
+def _check_names(path: Path, manifest: Manifest) -> None:
+    for name in manifest.files:
+        reserved = name in ("", ".", "..", MANIFEST_FILE, SIGNATURE_FILE)
+        if reserved or Path(name).name != name or not name.isprintable() or "\\" in name:
+            raise BundleError("a bundle's files lie in its own folder", where=path, got=repr(name))
+    if sum(record.size for record in manifest.files.values()) > LARGEST_BUNDLE_BYTES:
+        raise BundleError("the bundle is too large", where=path, expected=f"{LARGEST_BUNDLE_BYTES} bytes")
     named = {artefact.file for artefact in manifest.artefacts.values()} | {PROBE_FILE}
-    if missing := sorted(named - contents.keys()):
+    if missing := sorted(named - manifest.files.keys()):
         raise BundleError("the manifest names no hash for a file", where=path, got=", ".join(missing))
-    return Bundle(path, manifest, contents, sha256(raw))
-
-
-def _parse_manifest(path: Path, raw: bytes) -> Manifest:
-    try:
-        manifest = Manifest.model_validate_json(raw)
-        manifest.class_list  # noqa: B018  (refuses classes without a road state)
-    except (ValidationError, EdgeRoadError) as error:
-        raise BundleError("the manifest is not valid", where=path / MANIFEST_FILE, got=error) from None
-    return manifest
 
 
 def _read_verified(path: Path, name: str, record: FileRecord) -> bytes:
-    if Path(name).name != name or name in ("", ".", ".."):
-        raise BundleError("a bundle's files lie in its own folder", where=path, got=repr(name))
     content = _read(path, name, limit=record.size)
     if len(content) != record.size or sha256(content) != record.sha256:
         raise BundleError(
@@ -193,10 +150,21 @@ def _read_verified(path: Path, name: str, record: FileRecord) -> bytes:
     return content
 
 
+def _read_signature(path: Path) -> bytes | None:
+    return _read(path, SIGNATURE_FILE, SIGNATURE_BYTES) if SIGNATURE_FILE in _names(path) else None
+
+
+def _names(path: Path) -> list[str]:
+    return os.listdir(path) if path.is_dir() else []
+
+
 def _read(path: Path, name: str, limit: int) -> bytes:
     """At most one byte more than `limit`, so that a huge file is noticed and not loaded."""
     try:
-        with open(path / name, "rb") as file:
+        # Without O_NONBLOCK a pipe in the place of a file would hold us for ever.
+        with open(os.open(path / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BundleError("a bundle file is not a file", where=path / name)
             return file.read(min(limit, LARGEST_FILE_BYTES) + 1)
     except OSError as error:
         raise BundleError(
@@ -205,10 +173,3 @@ def _read(path: Path, name: str, limit: int) -> bytes:
             got=error.strerror,
             fix="python export/to_trt.py makes a bundle",
         ) from None
-
-
-def _npz_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """np.savez stamps no time, so equal arrays give equal bytes."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
