@@ -18,6 +18,8 @@ COMMANDS = {
     "to-onnx": ("edge_road.export.to_onnx", "turn a run into a checked ONNX file"),
     "to-trt": ("edge_road.export.to_trt", "turn a run into a bundle: ONNX, INT8, engine where a GPU is"),
     "verify": ("edge_road.export.verify", "check a bundle's integrity and its gate"),
+    "keys": ("edge_road.keys", "make the pair of keys that signs bundles"),
+    "sign": ("edge_road.signing", "sign a bundle, so that vehicles can tell whose it is"),
     "smoke": ("edge_road.runtime.smoke", "robustness self-test of a bundle on this machine"),
     "run": ("edge_road.runtime.main", "the on-vehicle daemon"),
     "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),
