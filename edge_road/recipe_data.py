@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from edge_road.config import Positive, StrictModel
 
+Relabelling = Literal["as_is", "friction6", "state3"]
+
 
 class SyntheticData(StrictModel):
     """Rendered road scenes, the embedded default."""
@@ -24,12 +26,9 @@ class SyntheticData(StrictModel):
     seed: int = 0
 
 
-class FolderData(StrictModel):
-    """One folder per class (`dry/ wet/ icy/`), split by a seeded, stratified draw."""
+class DrawnSplits(StrictModel):
+    """Train, validation and test by a seeded draw in which every class keeps its share."""
 
-    kind: Literal["folder"]
-    path: Path
-    classes: tuple[str, ...] = ("dry", "wet", "icy")
     validation: Positive = 0.2
     test: Positive = 0.2
     seed: int = 0
@@ -39,7 +38,7 @@ class FolderData(StrictModel):
     """which of the parts is the test set; each fold draws its own validation pictures"""
 
     @model_validator(mode="after")
-    def _folds_count_from_two(self) -> FolderData:
+    def _folds_count_from_two(self) -> DrawnSplits:
         if self.folds == 1:
             raise ValueError("folds must be 0 (one split), or 2 or more")
         if self.fold >= max(1, self.folds):
@@ -47,7 +46,7 @@ class FolderData(StrictModel):
         return self
 
     @model_validator(mode="after")
-    def _leaves_training_images(self) -> FolderData:
+    def _leaves_training_images(self) -> DrawnSplits:
         if self.validation + self.test_share >= 0.9:
             raise ValueError("validation and test together must leave 10 % or more for training")
         return self
@@ -57,11 +56,74 @@ class FolderData(StrictModel):
         return 1 / self.folds if self.folds else self.test
 
 
+class FolderData(DrawnSplits):
+    """One folder per class (`dry/ wet/ icy/`), split by a seeded, stratified draw."""
+
+    kind: Literal["folder"]
+    path: Path
+    classes: tuple[str, ...] = ("dry", "wet", "icy")
+    labels: Relabelling = "as_is"
+
+
+class CsvData(DrawnSplits):
+    """A table `file,label[,split][,group]`; without `split` a draw, in which no group is torn apart."""
+
+    kind: Literal["csv"]
+    path: Path
+    root: Path = Path()
+    """where the files lie, from the table's own folder"""
+    classes: tuple[str, ...] = ("dry", "wet", "icy")
+    labels: Relabelling = "as_is"
+
+
 class RscdData(StrictModel):
     """RSCD as published: `train/<class>/`, `vali_20k/`, `test_50k/`, labels from file names."""
 
     kind: Literal["rscd"]
     path: Path
+    split: Literal["official", "per_day"] = "official"
+    """official: at random, so that one drive lies on both sides; per_day: no day in two splits"""
+    validation: Positive = 0.1
+    test: Positive = 0.1
+    """shares of the per-day split"""
+    seed: int = 0
+    labels: Literal["rscd27", "friction6", "state3"] = "rscd27"
+
+    @model_validator(mode="after")
+    def _leaves_training_images(self) -> RscdData:
+        if self.validation + self.test >= 0.9:
+            raise ValueError("validation and test together must leave 10 % or more for training")
+        return self
 
 
-DataSettings = Annotated[Union[SyntheticData, FolderData, RscdData], Field(discriminator="kind")]
+class ShardData(StrictModel):
+    """A folder that `edge-road data pack` wrote: any of the other kinds, in few large files."""
+
+    kind: Literal["shards"]
+    path: Path
+
+
+class Cifar10Data(StrictModel):
+    """The folder `cifar-10-batches-bin` of CIFAR-10's binary version."""
+
+    kind: Literal["cifar10"]
+    path: Path
+    validation: float = Field(default=0.1, gt=0.0, le=0.5)
+    """share of the training pictures; the test pictures are the official ones"""
+    seed: int = 0
+
+
+class SvhnData(StrictModel):
+    """A folder with SVHN's cropped digits: train_32x32.mat and test_32x32.mat."""
+
+    kind: Literal["svhn"]
+    path: Path
+    validation: float = Field(default=0.1, gt=0.0, le=0.5)
+    """share of the training pictures; the test pictures are the official ones"""
+    seed: int = 0
+
+
+DataSettings = Annotated[
+    Union[SyntheticData, FolderData, CsvData, RscdData, ShardData, Cifar10Data, SvhnData],
+    Field(discriminator="kind"),
+]

@@ -30,10 +30,10 @@ def decode_image(content: bytes, where: object) -> Image:
 
 
 def read_image(path: Path) -> Image:
-    return decode_image(_read_regular_file(path), path)
+    return decode_image(read_file(path), path)
 
 
-def _read_regular_file(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """A pipe or a device under a picture's name would block or never end: only plain files are read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

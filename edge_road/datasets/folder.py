@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from edge_road.conditions import ClassList
-from edge_road.datasets.decode import IMAGE_SUFFIXES, read_image
-from edge_road.datasets.index import SPLITS, RoadDataset, Split
+from edge_road.datasets.decode import IMAGE_SUFFIXES, decode_image, read_file
+from edge_road.datasets.draws import stratified_splits
+from edge_road.datasets.index import RoadDataset, Split
 from edge_road.datasets.listing import check_folder, folders_in, image_names
+from edge_road.datasets.relabel import relabelled
 from edge_road.errors import DataError, suggestion
 from edge_road.frames import Image
 from edge_road.recipe_data import FolderData
@@ -20,14 +20,22 @@ from edge_road.recipe_data import FolderData
 def open_folder(settings: FolderData, path: Path) -> RoadDataset:
     classes = ClassList(settings.classes)
     check_folder(path, "the data set's folder")
-    keys = {name: _keys_of_class(path, name) for name in classes.names}
-    parts = [_split_of_class(name, keys[name], settings, path) for name in classes.names]
-    splits = {split: _join([part[split] for part in parts]) for split in SPLITS}
-    return RoadDataset(classes, splits, partial(read_below, path))
+    keys = [_keys_of_class(path, name) for name in classes.names]
+    splits = stratified_splits(keys, classes, settings, path)
+    return relabelled(files_below(path, classes, splits), settings.labels)
+
+
+def files_below(path: Path, classes: ClassList, splits: Mapping[str, Split]) -> RoadDataset:
+    """A data set whose keys are paths below a folder."""
+    return RoadDataset(classes, splits, partial(read_below, path), content=partial(content_below, path))
 
 
 def read_below(path: Path, key: str) -> Image:
-    return read_image(path / key)
+    return decode_image(content_below(path, key), path / key)
+
+
+def content_below(path: Path, key: str) -> bytes:
+    return read_file(path / key)
 
 
 def _keys_of_class(path: Path, name: str) -> list[str]:
@@ -47,37 +55,3 @@ def _keys_of_class(path: Path, name: str) -> list[str]:
             expected="files that end in " + ", ".join(IMAGE_SUFFIXES),
         )
     return keys
-
-
-def _split_of_class(name: str, keys: list[str], settings: FolderData, path: Path) -> dict[str, list[str]]:
-    tests = _test_part(_ranked(keys, f"{settings.seed}"), settings)
-    rest = [key for key in _ranked(keys, _validation_seed(settings)) if key not in tests]
-    validations = max(1, round(len(keys) * settings.validation))
-    if validations >= len(rest) or not tests:
-        raise DataError(
-            f"the class '{name}' has too few pictures for three splits", where=path / name, got=len(keys)
-        )
-    return {"test": list(tests), "validation": rest[:validations], "train": rest[validations:]}
-
-
-def _ranked(keys: list[str], seed: str) -> list[str]:
-    """Ranked by a hash of seed and key, so that one new picture moves hardly any other."""
-    return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\n{key}".encode()).digest())
-
-
-def _test_part(ranked: list[str], settings: FolderData) -> dict[str, None]:
-    if not settings.folds:
-        return dict.fromkeys(ranked[: max(1, round(len(ranked) * settings.test))])
-    first, end = (len(ranked) * k // settings.folds for k in (settings.fold, settings.fold + 1))
-    return dict.fromkeys(ranked[first:end])
-
-
-def _validation_seed(settings: FolderData) -> str:
-    """Each fold draws anew: the folds' choices shall not rest on the same few pictures."""
-    return f"{settings.seed}\nfold {settings.fold}" if settings.folds else f"{settings.seed}"
-
-
-def _join(keys_of_classes: list[list[str]]) -> Split:
-    keys = tuple(key for part in keys_of_classes for key in sorted(part))
-    labels = np.repeat(np.arange(len(keys_of_classes)), [len(part) for part in keys_of_classes])
-    return Split(keys, labels.astype(np.int64))

@@ -31,6 +31,15 @@ class Split:
         return Split(tuple(self.keys[i] for i in positions), self.labels_N[positions])
 
 
+@dataclass(frozen=True)
+class Fault:
+    """An entry of a data set that cannot be a sample."""
+
+    key: str
+    reason: str
+    fix: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class RoadDataset:
     classes: ClassList
@@ -39,6 +48,8 @@ class RoadDataset:
     """key -> decoded RGB picture at its own size; raises DataError for a damaged one"""
     origin: str = ""
     """what the keys alone do not tell of the pictures, e.g. the seed of rendered ones"""
+    content: Callable[[str], bytes] | None = None
+    """key -> the bytes of the picture's file, where pictures are files"""
 
     @cached_property
     def digest(self) -> str:

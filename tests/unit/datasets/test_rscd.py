@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from edge_road.conditions import RSCD_CLASSES
+from edge_road.conditions import RSCD_CLASSES, RSCD_LABELS, STATES
 from edge_road.datasets import RoadDataset, open_dataset
+from edge_road.datasets.counts import count_table
+from edge_road.datasets.index import SPLITS
+from edge_road.datasets.relabel import FRICTIONS, friction_of
+from edge_road.datasets.rscd import day_of, index_names
 from edge_road.errors import DataError
 from edge_road.recipe_data import RscdData
 
@@ -27,8 +31,18 @@ def add(root: Path, name: str) -> None:
     (root / name).touch()
 
 
-def open_at(root: Path) -> RoadDataset:
-    return open_dataset(RscdData(kind="rscd", path=root))
+def open_at(root: Path, **settings: object) -> RoadDataset:
+    return open_dataset(RscdData.model_validate({"kind": "rscd", "path": root, **settings}))
+
+
+def make_days(root: Path, days: int = 30) -> Path:
+    """Every class on many days, in the official split's manner: each day in all three folders."""
+    for label in RSCD_CLASSES:
+        for day in range(1, days + 1):
+            add(root, f"train/{label.replace('-', '_')}/202201{day:02d}1200001-{label}.jpg")
+        add(root, f"vali_20k/202201011200002-{label}.jpg")
+        add(root, f"test_50k/202201021200003-{label}.jpg")
+    return root
 
 
 def test_labels_come_from_the_file_names(tmp_path: Path) -> None:
@@ -79,9 +93,61 @@ def test_a_missing_split_and_a_class_without_pictures_are_named(tmp_path: Path) 
         open_at(tmp_path)
 
 
-def test_all_real_file_names_find_their_label(shared_data: Path, tmp_path: Path) -> None:
-    make_rscd(tmp_path)
+def test_all_real_file_names_find_their_label(shared_data: Path) -> None:
     names = (shared_data / "rscd_filenames.txt").read_text().split()
-    for name in names:
-        add(tmp_path, f"test_50k/{name}")
-    assert len(open_at(tmp_path).splits["test"]) == len(names) + 27
+    named = index_names([f"test_50k/{name}" for name in names])
+    assert not named.faults
+    assert len(named.split) == len(names) > 3000
+    assert all(
+        key.endswith(f"-{RSCD_CLASSES[label]}.jpg")
+        for key, label in zip(named.split.keys, named.split.labels_N)
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_per_day_split_lets_no_day_cross(tmp_path: Path, seed: int) -> None:
+    official = open_at(make_days(tmp_path))
+    dataset = open_at(tmp_path, split="per_day", seed=seed)
+    days = [{day_of(key) for key in dataset.splits[name].keys} for name in SPLITS]
+    assert sum(map(len, days)) == len(set.union(*days)) == 30
+    assert {key for split in dataset.splits.values() for key in split.keys} == {
+        key for split in official.splits.values() for key in split.keys
+    }
+    total = sum(len(split) for split in dataset.splits.values())
+    for name, share in zip(SPLITS, (0.8, 0.1, 0.1)):
+        assert abs(len(dataset.splits[name]) / total - share) < 0.06
+    for split in dataset.splits.values():
+        for key, label in zip(split.keys, split.labels_N):
+            assert key.endswith(f"-{RSCD_CLASSES[label]}.jpg")
+
+
+def test_two_days_are_too_few_for_a_per_day_split(tmp_path: Path) -> None:
+    make_days(tmp_path, days=2)
+    with pytest.raises(DataError, match="too few days"):
+        open_at(tmp_path, split="per_day")
+
+
+@pytest.mark.parametrize(("labels", "names"), [("friction6", FRICTIONS), ("state3", STATES)])
+def test_27_labels_become_6_frictions_or_3_states(
+    tmp_path: Path, labels: str, names: tuple[str, ...]
+) -> None:
+    fine, coarse = open_at(make_rscd(tmp_path)), open_at(tmp_path, labels=labels)
+    assert coarse.classes.names == names
+    assert coarse.digest != fine.digest
+    for name in SPLITS:
+        assert coarse.splits[name].keys == fine.splits[name].keys
+        for fine_label, label in zip(fine.splits[name].labels_N, coarse.splits[name].labels_N):
+            of = RSCD_LABELS[fine_label]
+            assert names[label] == (of.friction if labels == "friction6" else of.state)
+
+
+def test_states_cannot_be_split_into_frictions() -> None:
+    with pytest.raises(DataError, match="'icy' covers several frictions"):
+        friction_of("icy")
+
+
+def test_class_counts_are_printed_for_every_split(tmp_path: Path) -> None:
+    table = count_table(open_at(make_rscd(tmp_path), labels="state3")).splitlines()
+    assert table[0].split() == ["class", "train", "validation", "test"]
+    assert table[1].split() == ["dry", "16", "8", "8"]
+    assert table[-1].split() == ["sum", "54", "27", "27"]
