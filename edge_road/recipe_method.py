@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Union
+from typing import Annotated, Literal, Union, get_args
 
 from pydantic import Field
 
 from edge_road.config import NotNegative, Positive, Probability, StrictModel
+
+Passes = Literal["two", "joint"]
+"""two: clean and noisy images go through the network one after the other, as in the paper"""
+Momentum = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class SoftmaxMethod(StrictModel):
@@ -15,22 +19,142 @@ class SoftmaxMethod(StrictModel):
     name: Literal["softmax"]
 
 
-class DiscriminativeMethod(StrictModel):
-    """Discriminative loss and Gaussian-noise alignment (robust_discriminative_noise, section 4)."""
+class NoisyMethod(StrictModel):
+    """Cross-entropy on images with Gaussian noise (robust_discriminative_noise, 7.1)."""
 
-    name: Literal["discriminative"] = "discriminative"
+    name: Literal["noisy"]
+    sigma: Probability = 40 / 255
+    """standard deviation of the noise, in [0, 1] pixel units before normalisation"""
+
+
+class CleanNoisyMethod(StrictModel):
+    """Cross-entropy on clean images and on their noisy copies (same, 7.1)."""
+
+    name: Literal["clean_noisy"]
+    sigma: Probability = 40 / 255
+    passes: Passes = "two"
+
+
+class StabilityMethod(StrictModel):
+    """Cross-entropy on clean images, and noisy copies near them in feature space (same, 7.1)."""
+
+    name: Literal["stability"]
+    sigma: Probability = 40 / 255
+    weight: NotNegative = 1.0
+    passes: Passes = "two"
+
+
+class LargeMarginMethod(StrictModel):
+    """Compact classes and wide margins of clean images (large_margin_discriminative_loss, 4)."""
+
+    name: Literal["large_margin"] = "large_margin"
     alpha: NotNegative = 1.0
     beta: NotNegative = 1.0
     gamma_reg: NotNegative = 1e-3
-    lambda_align: NotNegative = 1.0
     delta_v: Positive = 0.5
-    delta_d: Positive = 3.0
-    sigma: Probability = 40 / 255
-    """standard deviation of the noise, in [0, 1] pixel units before normalisation"""
+    delta_d: Positive = 6.0
     centroids: Literal["naive", "momentum", "partial"] = "partial"
-    momentum: float = Field(default=0.9, ge=0.0, lt=1.0)
-    passes: Literal["two", "joint"] = "two"
-    """two: clean and noisy images go through the network one after the other, as in the paper"""
+    momentum: Momentum = 0.99
 
 
-MethodSettings = Annotated[Union[SoftmaxMethod, DiscriminativeMethod], Field(discriminator="name")]
+class SphereSettings(StrictModel):
+    """Copies on spheres of random radius, the less certain the farther (spider, Algorithm 2)."""
+
+    tau: Positive = 16.0
+    """largest radius at the paper's 32x32 pixels; it grows with the root of their number"""
+    xi: NotNegative = 0.4
+    """how much more than guessing is known of a copy at radius tau: its confidence is 1/classes + xi"""
+
+
+class SpiderMethod(SphereSettings):
+    name: Literal["spider"]
+
+
+class DiscriminativeMethod(LargeMarginMethod, SphereSettings):
+    """The same with copies aligned to the clean classes (robust_discriminative_noise, 4)."""
+
+    name: Literal["discriminative"] = "discriminative"  # type: ignore[assignment]
+    delta_d: Positive = 3.0
+    momentum: Momentum = 0.9
+    lambda_align: NotNegative = 1.0
+    perturbation: Literal["gaussian", "spider"] = "gaussian"
+    """spider: copies of tau and xi, which also learn their softened labels"""
+    sigma: Probability = 40 / 255
+    passes: Passes = "two"
+
+
+class CenterMethod(StrictModel):
+    """Cross-entropy and distance to learnt centres (center loss, Wen et al. 2016)."""
+
+    name: Literal["center"]
+    weight: NotNegative = 0.1
+    rate: Probability = 0.5
+    """how fast the centres follow the features"""
+
+
+class LabelSmoothingMethod(StrictModel):
+    """Cross-entropy with a share of each label given to the other classes (spider, 4.3)."""
+
+    name: Literal["label_smoothing"]
+    smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
+
+
+class MixupMethod(StrictModel):
+    """Mixed images and labels (noisy_feature_mixup, 3)."""
+
+    name: Literal["mixup"]
+    alpha: Positive = 1.0
+    """shares are drawn from Beta(alpha, alpha)"""
+
+
+class ManifoldMixupMethod(StrictModel):
+    """Mixing at a random layer (same)."""
+
+    name: Literal["manifold_mixup"]
+    alpha: Positive = 1.0
+
+
+class NoisyMixupMethod(StrictModel):
+    """Mixed images with noise on them (same)."""
+
+    name: Literal["noisy_mixup"]
+    alpha: Positive = 1.0
+    sigma_add: NotNegative = 0.4
+    """in units of normalised pixels"""
+    sigma_mult: NotNegative = 0.2
+    published_noise: bool = False
+    """as the paper's code draws it: uniform factors, and levels scaled by Beta(2, 5)"""
+
+
+class NfmMethod(StrictModel):
+    """Mixing with noise at a random layer (same, Eq. 1 and 2)."""
+
+    name: Literal["nfm"] = "nfm"
+    alpha: Positive = 1.0
+    sigma_add: NotNegative = 0.4
+    sigma_mult: NotNegative = 0.2
+    layers: Literal["any", "input"] = "any"
+    published_noise: bool = False
+
+
+MethodSettings = Annotated[
+    Union[
+        SoftmaxMethod,
+        NoisyMethod,
+        CleanNoisyMethod,
+        StabilityMethod,
+        DiscriminativeMethod,
+        LargeMarginMethod,
+        CenterMethod,
+        LabelSmoothingMethod,
+        SpiderMethod,
+        MixupMethod,
+        ManifoldMixupMethod,
+        NoisyMixupMethod,
+        NfmMethod,
+    ],
+    Field(discriminator="name"),
+]
+METHOD_KINDS: dict[str, type[StrictModel]] = {
+    get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(get_args(MethodSettings)[0])
+}

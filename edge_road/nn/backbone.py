@@ -42,6 +42,18 @@ def build_backbone(name: str) -> Backbone:
     raise _unknown(name)
 
 
+def inner_stages(module: nn.Module) -> list[nn.Module]:
+    """The stages of a known family but the last, in order; none of an unknown one."""
+    stages: list[nn.Module] = []
+    if isinstance(module, (timm.models.MobileNetV3, timm.models.EfficientNet)):
+        stages = list(module.blocks)
+    elif isinstance(module, (models.MobileNetV3, models.EfficientNet)):
+        stages = list(module.features)
+    elif isinstance(module, (timm.models.ResNet, models.ResNet)):
+        stages = [module.layer1, module.layer2, module.layer3, module.layer4]
+    return stages[:-1]
+
+
 def timm_names() -> list[str]:
     """Architectures, and architectures with the tag of their published weights."""
     return [*timm.list_models(), *timm.list_pretrained()]

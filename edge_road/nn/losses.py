@@ -51,6 +51,12 @@ def signed_distances(centroids_CD: Tensor, weight_CD: Tensor, bias_C: Tensor) ->
     return signed_CC.masked_fill(~bounded_CC, -torch.inf)
 
 
+def soft_labels(labels_B: Tensor, confidence_B: Tensor, classes: int) -> Tensor:
+    """The own class gets `confidence_B`, the others share the rest equally (spider, Algorithm 1)."""
+    others_BC = ((1 - confidence_B) / (classes - 1))[:, None].expand(-1, classes)
+    return others_BC.scatter(1, labels_B[:, None], confidence_B[:, None])
+
+
 def membership(labels_B: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
     """[c, b]: 1 where sample b is of class c, else 0."""
     return (torch.arange(classes, device=labels_B.device)[:, None] == labels_B).to(dtype)

@@ -14,6 +14,7 @@ from edge_road.nn.model import Output, RoadModel
 from edge_road.nn.noise import add_gaussian_noise
 from edge_road.recipe_method import DiscriminativeMethod
 from edge_road.training.methods.base import Method, Step, forward_pair, step_of
+from edge_road.training.methods.spider import Spheres
 
 log = logging.getLogger(__name__)
 
@@ -23,20 +24,16 @@ class Discriminative(Method):
         super().__init__(settings, classes, features)
         self.settings = settings
         self.centroids = ClassCentroids(classes, features, settings.centroids, settings.momentum)
-        if settings.delta_d <= 2 * settings.delta_v:
-            log.warning(
-                "delta_d (%g) is not above 2 * delta_v (%g): two images of one class may lie farther apart "
-                "than images of two classes (Proposition 5.2)",
-                settings.delta_d,
-                2 * settings.delta_v,
-            )
+        self.spheres = Spheres(settings, classes) if settings.perturbation == "spider" else None
+        _warn_of_small_margin(settings.delta_d, settings.delta_v)
 
     def forward(
         self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> Step:
-        """Softmax on the clean images plus Eq. 13."""
+        """Softmax on the clean images plus Eq. 13; SPIDER's copies also bring their own loss."""
         ours = self.settings
-        (q_BD, logits_BC), noisy = self._outputs(model, images_BCHW, generator)
+        copies_BCHW, targets_BC = self._copies(images_BCHW, labels_B, generator)
+        (q_BD, logits_BC), noisy = self._outputs(model, images_BCHW, copies_BCHW)
         compact_CD, margin_CD = self.centroids(q_BD, labels_B)
         W, b = model.classifier.weight, model.classifier.bias
         terms = {
@@ -48,13 +45,40 @@ class Discriminative(Method):
         if noisy:
             apart = losses.alignment(noisy.features_BD, labels_B, compact_CD, ours.delta_v)
             terms["alignment"] = ours.lambda_align * apart
+        if noisy and targets_BC is not None:
+            terms["spider"] = cross_entropy(noisy.logits_BC, targets_BC)
         return step_of(terms, logits_BC)
 
-    def _outputs(
-        self, model: RoadModel, images_BCHW: Tensor, generator: torch.Generator
-    ) -> tuple[Output, Output | None]:
-        """Of the clean images and of the same images with noise, unless nothing is to be aligned."""
+    def _copies(
+        self, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """The perturbed images, unless nothing is to be aligned, and the labels that they teach, if any."""
         if self.settings.lambda_align == 0:
+            return None, None
+        if self.spheres:
+            return self.spheres.around(images_BCHW, labels_B, generator)
+        return add_gaussian_noise(images_BCHW, self.settings.sigma, generator), None
+
+    def _outputs(
+        self, model: RoadModel, images_BCHW: Tensor, copies_BCHW: Tensor | None
+    ) -> tuple[Output, Output | None]:
+        if copies_BCHW is None:
             return model(images_BCHW), None
-        noisy_BCHW = add_gaussian_noise(images_BCHW, self.settings.sigma, generator)
-        return forward_pair(model, images_BCHW, noisy_BCHW, self.settings.passes)
+        return forward_pair(model, images_BCHW, copies_BCHW, self.settings.passes)
+
+
+def _warn_of_small_margin(delta_d: float, delta_v: float) -> None:
+    if delta_d <= delta_v:
+        log.warning(
+            "delta_d (%g) is not above delta_v (%g): zero loss promises no class margin at all, "
+            "which is delta_d - delta_v (Proposition 5.2.1)",
+            delta_d,
+            delta_v,
+        )
+    if delta_d <= 2 * delta_v:
+        log.warning(
+            "delta_d (%g) is not above 2 * delta_v (%g): two images of one class may lie farther apart "
+            "than images of two classes (Proposition 5.2.2)",
+            delta_d,
+            2 * delta_v,
+        )

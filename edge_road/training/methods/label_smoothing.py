@@ -1,0 +1,26 @@
+"""Cross-entropy with softened labels (spider, 4.3: the rest is shared by the other classes)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from edge_road.nn.losses import soft_labels
+from edge_road.nn.model import RoadModel
+from edge_road.recipe_method import LabelSmoothingMethod
+from edge_road.training.methods.base import Method, Step, step_of
+
+
+class LabelSmoothing(Method):
+    def __init__(self, settings: LabelSmoothingMethod, classes: int, features: int) -> None:
+        super().__init__(settings, classes, features)
+        self.confidence = 1 - settings.smoothing
+
+    def forward(
+        self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
+    ) -> Step:
+        logits_BC = model(images_BCHW).logits_BC
+        confidence_B = torch.full_like(logits_BC[:, 0], self.confidence)
+        targets_BC = soft_labels(labels_B, confidence_B, logits_BC.shape[1])
+        return step_of({"softmax": cross_entropy(logits_BC, targets_BC)}, logits_BC)
