@@ -121,13 +121,13 @@ def fit_temperature(logits_NC: npt.NDArray[np.floating], labels_N: Labels) -> fl
     low, high = 1 / _HOTTEST, 1 / _COLDEST
     for _ in range(60):
         middle = (low + high) / 2
-        if np.sum((_softmax(middle * z_NC) - targets_NC) * z_NC) < 0:
+        if np.sum((softmax(middle * z_NC) - targets_NC) * z_NC) < 0:
             low = middle
         else:
             high = middle
     return 2.0 / (low + high)
 
 
-def _softmax(z_NC: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def softmax(z_NC: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     powers_NC = np.exp(z_NC - z_NC.max(axis=1, keepdims=True))
     return np.asarray(powers_NC / powers_NC.sum(axis=1, keepdims=True))
