@@ -78,6 +78,12 @@ class EngineSettings(StrictModel):
     """the engine is tuned for this many images"""
     largest_batch: int = Field(default=8, ge=1, le=64)
     workspace_mib: int = Field(default=512, ge=16)
+    timing_cache: bool = True
+    """remember which kernels were fastest, so that the next build is quick"""
+    version_compatible: bool = False
+    """the plan carries a lean runtime, so that tools of a newer TensorRT can load it too"""
+    dla_core: int | None = Field(default=None, ge=0, le=1)
+    """run on this deep-learning accelerator, and on the GPU what it cannot; none: on the GPU"""
 
     @model_validator(mode="after")
     def _typical_fits(self) -> EngineSettings:
