@@ -117,4 +117,4 @@ def _smooth(generator: np.random.Generator, size: tuple[int, int], cells: int) -
 
 
 def _pixels(values: np.ndarray) -> Image:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(values), 0, 255), np.uint8)
