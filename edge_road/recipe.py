@@ -57,11 +57,33 @@ class OptimizerSettings(StrictModel):
 
 class TrainingSettings(StrictModel):
     epochs: int = Field(default=70, ge=1)
+    patience: int = Field(default=0, ge=0)
+    """stop after this many epochs without a better one; 0: never"""
     batch_size: int = Field(default=64, ge=2)
-    batch_norm: Literal["running", "clean", "seen"] = "seen"
+    """of all processes together"""
+    sampling: Literal["shuffled", "balanced"] = "shuffled"
+    """balanced: an epoch shows every class equally often"""
+    class_weights: Literal["none", "balanced"] = "none"
+    """balanced: in cross-entropy a class counts inversely to its frequency"""
+    batch_norm: Literal["running", "clean", "seen", "separate"] = "seen"
     """statistics for use: gathered while training; or estimated after each epoch on clean
-    training pictures, or on all that the method shows the model (noisy copies included)"""
+    training pictures, or on all that the method shows the model (noisy copies included);
+    separate: gathered while training from clean passes alone"""
+    clip_norm: NotNegative = 0.0
+    """longest gradient over all weights; 0: any"""
+    ema_decay: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """validate and keep moving averages of the weights; 0: the weights themselves"""
+    roll_backs: int = Field(default=2, ge=0)
+    """how often a loss that is no number sends training back to the last checkpoint"""
+    roll_back_factor: float = Field(default=0.5, gt=0.0, le=1.0)
+    """the learning rate falls by this each time"""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "bf16", "fp16"] = "auto"
+    """of the network's arithmetic; auto: bf16 or fp16 on a GPU, float32 on a CPU"""
+    compile: bool = False
+    """let torch.compile translate the network first"""
+    deterministic: bool = False
+    """refuse operations that round differently from run to run (a GPU has some)"""
     workers: int = Field(default=1, ge=0)
     """threads that prepare batches ahead; 0: none"""
     threads: int = Field(default=0, ge=0)
@@ -86,4 +108,10 @@ class Recipe(StrictModel):
     def _warms_up_within_the_training(self) -> Recipe:
         if self.optimizer.warmup_epochs >= self.training.epochs:
             raise ValueError("optimizer.warmup_epochs must be below training.epochs")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_noisy_passes_apart(self) -> Recipe:
+        if self.training.batch_norm == "separate" and getattr(self.method, "passes", "two") == "joint":
+            raise ValueError("training.batch_norm = 'separate' needs method.passes = 'two'")
         return self

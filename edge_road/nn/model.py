@@ -28,6 +28,8 @@ class RoadModel(nn.Module):
 
     mean: Tensor
     std: Tensor
+    autocast: torch.dtype | None = None
+    """computes in this format where that is safe; outputs stay float32"""
 
     def __init__(self, backbone: Backbone, features: int, classes: int) -> None:
         super().__init__()
@@ -39,6 +41,13 @@ class RoadModel(nn.Module):
         self.classifier = _linear(features, classes, gain=1.0)
 
     def forward(self, images_BCHW: Tensor) -> Output:
+        if self.autocast is None:
+            return self._outputs(images_BCHW)
+        with torch.autocast(images_BCHW.device.type, self.autocast):
+            features_BD, logits_BC = self._outputs(images_BCHW)
+        return Output(features_BD.float(), logits_BC.float())
+
+    def _outputs(self, images_BCHW: Tensor) -> Output:
         pooled_BP = self.backbone((images_BCHW - self.mean) / self.std)
         features_BD = self.feature_layer(torch.relu(pooled_BP))
         return Output(features_BD, self.classifier(features_BD))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import nn
 
+from edge_road.nn.separate_norm import batch_norms
 from edge_road.training.batches import Batch
 
 
@@ -21,7 +22,7 @@ def settle_batch_norm(model: nn.Module, batches: Iterable[Batch], show: Callable
 
     Batches must be shuffled: the variance between batches is not counted. Leaves the model in eval mode.
     """
-    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    norms = batch_norms(model)
     momenta = [norm.momentum for norm in norms]
     model.eval()
     for norm in norms:

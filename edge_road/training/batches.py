@@ -10,12 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import islice
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from edge_road.datasets.balance import balanced_order
 from edge_road.datasets.index import Labels
 from edge_road.frames import Images
 from edge_road.training.augment import Augmentation
@@ -23,7 +25,9 @@ from edge_road.training.pictures import Pictures
 
 SMALLEST_BATCH = 2  # batch norm needs two samples: a last batch of one is left out of training
 
-Positions = npt.NDArray[np.int64]
+Draws = npt.NDArray[np.int64]
+"""positions of pictures; the n-th repetition within an epoch lies n times the number of pictures higher,
+so that it gets a view of its own"""
 
 
 class Batch(NamedTuple):
@@ -34,11 +38,16 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Batches:
+    """Processes that train together share each batch; `batch_size` is that of all of them."""
+
     pictures: Pictures
     batch_size: int
     seed: int = 0
     workers: int = 0
     device: torch.device = torch.device("cpu")  # noqa: RUF009  (immutable)
+    sampling: Literal["shuffled", "balanced"] = "shuffled"
+    rank: int = 0
+    ranks: int = 1
 
     @property
     def images(self) -> int:
@@ -47,37 +56,68 @@ class Batches:
     def __len__(self) -> int:
         """Batches of a training epoch."""
         full, rest = divmod(self.images, self.batch_size)
-        return full + (rest >= SMALLEST_BATCH)
+        return full + (rest >= SMALLEST_BATCH * self.ranks)
 
     def shuffled(self, epoch: int, augmentation: Augmentation | None = None) -> Iterator[Batch]:
-        """One training epoch: every picture once, each as its own random view."""
-        order = np.random.default_rng((self.seed, epoch)).permutation(self.images)
+        """One training epoch: as many pictures as there are, each as its own random view."""
+        wanted = (group[self.rank :: self.ranks] for group in self._training_groups(epoch))
+        smallest = SMALLEST_BATCH if self.ranks == 1 else 1  # together they always have two
         return self._batches(
-            order, lambda positions: self._gather(positions, augmentation, epoch), SMALLEST_BATCH
+            wanted, lambda draws: self._gather(draws, augmentation, epoch), smallest=smallest
         )
 
     def in_order(self) -> Iterator[Batch]:
         """Every picture once, as it is."""
-        return self._batches(np.arange(self.images), self._gather, 1)
+        groups = _groups(np.arange(self.images), self.batch_size)
+        shares = (group[self.rank :: self.ranks] for group in groups)
+        return self._batches((share for share in shares if len(share)), self._gather, smallest=1)
+
+    def names(self, epoch: int, batch: int) -> list[str]:
+        """The pictures of a training batch by name, where they have names."""
+        group = next(islice(self._training_groups(epoch), batch, None))
+        return [self.pictures.keys[draw % self.images] for draw in group] if self.pictures.keys else []
+
+    def _training_groups(self, epoch: int) -> Iterator[Draws]:
+        for group in _groups(self._order(epoch), self.batch_size):
+            if len(group) >= SMALLEST_BATCH * self.ranks:
+                yield group[: len(group) // self.ranks * self.ranks]
+
+    def _order(self, epoch: int) -> Draws:
+        generator = np.random.default_rng((self.seed, epoch))
+        if self.sampling == "shuffled":
+            return generator.permutation(self.images)
+        order = balanced_order(self.pictures.labels_N, generator)
+        return order + self.images * _earlier_occurrences(order)
 
     def _batches(
-        self, order: Positions, gather: Callable[[Positions], tuple[Images, Labels]], smallest: int
+        self, groups: Iterable[Draws], gather: Callable[[Draws], tuple[Images, Labels]], smallest: int
     ) -> Iterator[Batch]:
-        groups = (order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size))
-        wanted = (group for group in groups if len(group) >= smallest)
-        for images_BHWC, labels_B in _ahead(gather, wanted, self.workers):
+        for images_BHWC, labels_B in _ahead(gather, groups, self.workers):
             if len(labels_B) >= smallest:
                 yield Batch(_as_floats(images_BHWC, self.device), torch.from_numpy(labels_B).to(self.device))
 
     def _gather(
-        self, positions: Positions, augmentation: Augmentation | None = None, epoch: int = 0
+        self, draws: Draws, augmentation: Augmentation | None = None, epoch: int = 0
     ) -> tuple[Images, Labels]:
-        found = {int(i): image for i in positions if (image := self.pictures.picture(int(i))) is not None}
+        pictures = {int(d): self.pictures.picture(int(d % self.images)) for d in draws}
+        found = {draw: picture for draw, picture in pictures.items() if picture is not None}
         if augmentation is not None:
-            found = {i: augmentation.view(image, epoch, i) for i, image in found.items()}
-        return np.array(list(found.values()), np.uint8), self.pictures.labels_N[
-            np.array(list(found), np.int64)
-        ]
+            found = {draw: augmentation.view(image, epoch, draw) for draw, image in found.items()}
+        positions = np.array(list(found), np.int64) % self.images
+        return np.array(list(found.values()), np.uint8), self.pictures.labels_N[positions]
+
+
+def _groups(order: Draws, size: int) -> Iterator[Draws]:
+    return (order[start : start + size] for start in range(0, len(order), size))
+
+
+def _earlier_occurrences(order: Draws) -> Draws:
+    """How often each entry was there before."""
+    sorting = np.argsort(order, kind="stable")
+    begins = np.searchsorted(order[sorting], order[sorting])
+    earlier = np.empty_like(order)
+    earlier[sorting] = np.arange(len(order)) - begins
+    return earlier
 
 
 def _as_floats(images_BHWC: Images, device: torch.device) -> torch.Tensor:
@@ -86,7 +126,7 @@ def _as_floats(images_BHWC: Images, device: torch.device) -> torch.Tensor:
 
 
 def _ahead(
-    gather: Callable[[Positions], tuple[Images, Labels]], groups: Iterable[Positions], workers: int
+    gather: Callable[[Draws], tuple[Images, Labels]], groups: Iterable[Draws], workers: int
 ) -> Iterator[tuple[Images, Labels]]:
     """`map(gather, groups)`, in order, with at most one batch more than there are workers under way."""
     if workers == 0:

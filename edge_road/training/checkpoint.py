@@ -48,6 +48,8 @@ class Notes(StrictModel):
     schema_version: Literal[1] = 1
     identity: Identity
     history: tuple[EpochRecord, ...]
+    roll_backs: int = 0
+    """how often a loss that was no number has lowered the rate"""
 
     @property
     def epoch(self) -> int:

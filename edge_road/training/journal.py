@@ -47,6 +47,10 @@ def best_of(history: Sequence[EpochRecord]) -> EpochRecord:
     return best
 
 
+def epochs_since_best(history: Sequence[EpochRecord]) -> int:
+    return history[-1].epoch - best_of(history).epoch if history else 0
+
+
 class Journal:
     """Always the whole history, so that a resumed run leaves the same lines as an uninterrupted one."""
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from edge_road import workspace
+from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
 from edge_road.run_record import CHECKPOINT_FOLDER, load_record
+from edge_road.training.ranks import Group, group_of_environment
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.training.run_folder import claimed, is_finished, newest_unfinished_run
 
@@ -17,26 +20,41 @@ EXAMPLES = """\
 examples:
   python training/train_road.py                        rendered roads, a few minutes
   python training/train_road.py --recipe road_small --data photos --weights backbone.safetensors
+  torchrun --nproc-per-node 8 --max-restarts 3 training/train_road.py --recipe rscd --run runs/rscd8
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     wishes = _parse(arguments)
     recipe = read_recipe(wishes)
-    with claimed(wishes.run or workspace.new_run(recipe.name), recipe) as run:
+    group = group_of_environment()
+    run = _folder(wishes, recipe, group)
+    with claimed(run, recipe) if group.is_first else nullcontext():
         if not is_finished(run):
-            _train(recipe, run)
-        _tell_finished(run)
+            _train(recipe, run, group)
+        if group.is_first:
+            _tell_finished(run)
     return 0
 
 
-def _train(recipe: Recipe, run: Path) -> None:
-    from edge_road.training.progress import open_progress  # torch: seconds that --help need not wait
+def _folder(wishes: Wishes, recipe: Recipe, group: Group) -> Path:
+    if wishes.run is None and not group.is_alone:
+        raise ConfigError(
+            "processes that train together need a folder that all of them know",
+            got=f"{group.ranks} processes and no --run",
+            fix="give --run DIR, so that a restart continues it",
+        )
+    return wishes.run or workspace.new_run(recipe.name)
+
+
+def _train(recipe: Recipe, run: Path, group: Group) -> None:
+    from edge_road.training.progress import Silence, open_progress  # torch: --help need not wait for it
     from edge_road.training.train import train
 
+    opened = open_progress(recipe.training.epochs) if group.is_first else nullcontext(Silence())
     try:
-        with open_progress(recipe.training.epochs) as progress:
-            train(recipe, run, progress)
+        with opened as progress:
+            train(recipe, run, progress, group=group)
     except KeyboardInterrupt:
         if any((run / CHECKPOINT_FOLDER).glob("*")):
             print(f"to continue: python training/train_road.py --run {run}", file=sys.stderr)

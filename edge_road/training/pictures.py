@@ -6,7 +6,7 @@ import logging
 from typing import Protocol
 
 from edge_road.datasets.index import Labels, RoadDataset
-from edge_road.datasets.prepared import LARGEST_BAD_SHARE, load_prepared
+from edge_road.datasets.prepared import LARGEST_BAD_SHARE, prepare_split
 from edge_road.errors import DataError
 from edge_road.frames import Image, Images
 from edge_road.preprocess import Preprocessing
@@ -16,6 +16,8 @@ _log = logging.getLogger(__name__)
 
 class Pictures(Protocol):
     labels_N: Labels
+    keys: tuple[str, ...]
+    """their names, where they have any"""
 
     def picture(self, index: int) -> Image | None:
         """uint8 HxWx3 at model size; None when it cannot be read."""
@@ -28,13 +30,15 @@ def open_pictures(
     needed = len(dataset.splits[split_name]) * preprocessing.height * preprocessing.width * 3
     if needed > memory_gb * 1e9:
         return PicturesOnDisk(dataset, split_name, preprocessing)
-    return PicturesInMemory(*load_prepared(dataset, split_name, preprocessing, workers))
+    prepared = prepare_split(dataset, dataset.splits[split_name], preprocessing, workers)
+    return PicturesInMemory(prepared.images_NHWC, prepared.labels_N, prepared.keys)
 
 
 class PicturesInMemory:
-    def __init__(self, images_NHWC: Images, labels_N: Labels) -> None:
+    def __init__(self, images_NHWC: Images, labels_N: Labels, keys: tuple[str, ...] = ()) -> None:
         self.images_NHWC = images_NHWC
         self.labels_N = labels_N
+        self.keys = keys
 
     def picture(self, index: int) -> Image:
         image: Image = self.images_NHWC[index]
@@ -47,6 +51,7 @@ class PicturesOnDisk:
     def __init__(self, dataset: RoadDataset, split_name: str, preprocessing: Preprocessing) -> None:
         self.split = dataset.splits[split_name]
         self.labels_N = self.split.labels_N
+        self.keys = self.split.keys
         self._read = dataset.read
         self._preprocessing = preprocessing
         self._bad: set[str] = set()

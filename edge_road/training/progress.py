@@ -23,7 +23,22 @@ class Progress(Protocol):
     def epoch(self, record: EpochRecord, is_best: bool) -> None: ...
 
 
-class Rows:
+class Silence:
+    """For all but the first of several processes."""
+
+    def note(self, text: str) -> None:
+        pass
+
+    def batch(
+        self, epoch: int, batch: int, batches: int, losses: Mapping[str, float], accuracy: float
+    ) -> None:
+        pass
+
+    def epoch(self, record: EpochRecord, is_best: bool) -> None:
+        pass
+
+
+class Rows(Silence):
     """One row an epoch under a heading; loss terms are left out where the terminal is narrow."""
 
     def __init__(self, console: Console, epochs: int) -> None:
@@ -33,11 +48,6 @@ class Rows:
 
     def note(self, text: str) -> None:
         self._console.print(Text(text), soft_wrap=True)
-
-    def batch(
-        self, epoch: int, batch: int, batches: int, losses: Mapping[str, float], accuracy: float
-    ) -> None:
-        pass
 
     def epoch(self, record: EpochRecord, is_best: bool) -> None:
         cells = self._cells(record)

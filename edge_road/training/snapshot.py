@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from edge_road.training.checkpoint import Checkpoint, joined
+
+
+class Stateful(Protocol):
+    def tensors(self) -> dict[str, Tensor]: ...
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None: ...
 
 
 class Snapshot:
@@ -19,27 +26,38 @@ class Snapshot:
         method: nn.Module,
         optimizer: torch.optim.Optimizer,
         generator: torch.Generator,
+        **others: Stateful,
     ) -> None:
         self._model = model
         self._method = method
         self._optimizer = optimizer
         self._generator = generator
+        self._others = others
 
     def take(self) -> dict[str, Tensor]:
         return joined(
             model=self._model.state_dict(),
             method=self._method.state_dict(),
             optimizer=self._optimizer_tensors(),
-            random={"torch": torch.get_rng_state(), "method": self._generator.get_state()},
+            random=self._random_states(),
+            **{name: other.tensors() for name, other in self._others.items()},
         )
 
     def restore(self, checkpoint: Checkpoint) -> None:
         self._model.load_state_dict(checkpoint.part("model"))
         self._method.load_state_dict(checkpoint.part("method"))
         self._restore_optimizer(checkpoint.part("optimizer"))
+        for name, other in self._others.items():
+            other.restore(checkpoint.part(name))
         random = checkpoint.part("random")
         torch.set_rng_state(random["torch"])
         self._generator.set_state(random["method"])
+        if "cuda" in random and torch.cuda.is_available():
+            torch.cuda.set_rng_state(random["cuda"])
+
+    def _random_states(self) -> dict[str, Tensor]:
+        states = {"torch": torch.get_rng_state(), "method": self._generator.get_state()}
+        return states | ({"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
 
     def _parameters(self) -> dict[str, nn.Parameter]:
         return trained_parameters(self._model, self._method)

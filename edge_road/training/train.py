@@ -17,18 +17,28 @@ from edge_road.files import sha256
 from edge_road.nn.model import RoadModel, build_model
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe, TrainingSettings
-from edge_road.run_record import WEIGHTS_FILE, RunRecord, write_record
+from edge_road.run_record import RunRecord, write_record
 from edge_road.training.batches import Batches
-from edge_road.training.checkpoint import Identity
+from edge_road.training.checkpoint import Identity, encode_tensors
+from edge_road.training.distributed import joined_group
 from edge_road.training.journal import EpochRecord
 from edge_road.training.methods import build_method
 from edge_road.training.pictures import open_pictures
 from edge_road.training.progress import Progress
-from edge_road.training.trainer import Trainer
+from edge_road.training.ranks import ALONE, Group
+from edge_road.training.trainer import Trainer, Watch
 
 
-def train(recipe: Recipe, run: Path, progress: Progress) -> RunRecord:
-    device = _prepare_machine(recipe.training)
+def train(
+    recipe: Recipe, run: Path, progress: Progress, *, group: Group = ALONE, watch: Watch | None = None
+) -> RunRecord:
+    """The first of the processes also writes the record."""
+    with joined_group(group, recipe.training):
+        return _train(recipe, run, progress, group, watch)
+
+
+def _train(recipe: Recipe, run: Path, progress: Progress, group: Group, watch: Watch | None) -> RunRecord:
+    device = _prepare_machine(recipe.training, group)
     torch.manual_seed(recipe.seed)
     dataset = open_dataset(recipe.data)
     model = build_model(recipe.model, len(dataset.classes))
@@ -36,26 +46,41 @@ def train(recipe: Recipe, run: Path, progress: Progress) -> RunRecord:
     preprocessing = _preprocessing(recipe, model)
     progress.note(_summary(recipe, dataset, run))
     batches, validation = (
-        _open_batches(recipe, dataset, split, preprocessing, device) for split in ("train", "validation")
+        _open_batches(recipe, dataset, split, preprocessing, device, group)
+        for split in ("train", "validation")
     )
     identity = _identity(recipe, dataset, batches, validation)
     trainer = Trainer(
-        recipe, model, method, batches, validation, run=run, identity=identity, progress=progress
+        recipe,
+        model,
+        method,
+        batches,
+        validation,
+        run=run,
+        identity=identity,
+        progress=progress,
+        group=group,
+        watch=watch,
     )
     best = trainer.fit()
-    record = _record(recipe, identity, preprocessing, run, best)
-    write_record(run, record)
+    record = _record(recipe, identity, preprocessing, trainer, best)
+    if group.is_first:
+        write_record(run, record)
     return record
 
 
-def _prepare_machine(settings: TrainingSettings) -> torch.device:
+def _prepare_machine(settings: TrainingSettings, group: Group) -> torch.device:
     if settings.threads:
         torch.set_num_threads(settings.threads)
     cv2.setNumThreads(1)  # our own threads prepare batches; OpenCV's would compete with torch
     if settings.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("there is no CUDA device", where="training.device", fix="device = 'auto' or 'cpu'")
+    torch.use_deterministic_algorithms(settings.deterministic)
+    torch.backends.cudnn.benchmark = not settings.deterministic
+    if settings.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
     has_cuda = settings.device != "cpu" and torch.cuda.is_available()
-    return torch.device("cuda" if has_cuda else "cpu")
+    return torch.device("cuda", group.local_rank) if has_cuda else torch.device("cpu")
 
 
 def _preprocessing(recipe: Recipe, model: RoadModel) -> Preprocessing:
@@ -64,13 +89,27 @@ def _preprocessing(recipe: Recipe, model: RoadModel) -> Preprocessing:
 
 
 def _open_batches(
-    recipe: Recipe, dataset: RoadDataset, split: str, preprocessing: Preprocessing, device: torch.device
+    recipe: Recipe,
+    dataset: RoadDataset,
+    split: str,
+    preprocessing: Preprocessing,
+    device: torch.device,
+    group: Group,
 ) -> Batches:
     settings = recipe.training
     pictures = open_pictures(
         dataset, split, preprocessing, memory_gb=settings.memory_gb, workers=len(os.sched_getaffinity(0))
     )
-    return Batches(pictures, settings.batch_size, recipe.seed, settings.workers, device)
+    return Batches(
+        pictures,
+        settings.batch_size,
+        recipe.seed,
+        settings.workers,
+        device,
+        settings.sampling,
+        group.rank,
+        group.ranks,
+    )
 
 
 def _identity(recipe: Recipe, dataset: RoadDataset, train: Batches, validation: Batches) -> Identity:
@@ -84,7 +123,7 @@ def _identity(recipe: Recipe, dataset: RoadDataset, train: Batches, validation: 
 
 
 def _record(
-    recipe: Recipe, identity: Identity, preprocessing: Preprocessing, run: Path, best: EpochRecord
+    recipe: Recipe, identity: Identity, preprocessing: Preprocessing, trainer: Trainer, best: EpochRecord
 ) -> RunRecord:
     return RunRecord(
         name=recipe.name,
@@ -96,10 +135,10 @@ def _record(
         seed=recipe.seed,
         data_digest=identity.data,
         recipe_digest=identity.recipe,
-        weights_sha256=sha256((run / WEIGHTS_FILE).read_bytes()),
+        weights_sha256=sha256(encode_tensors(trainer.best_weights)),
         git_commit=workspace.git_commit(),
         version=edge_road.__version__,
-        epochs=recipe.training.epochs,
+        epochs=len(trainer.history),
         best_epoch=best.epoch,
         validation_accuracy=best.validation_accuracy,
     )

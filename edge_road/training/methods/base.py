@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from edge_road.config import StrictModel
 from edge_road.nn.model import Output, RoadModel
+from edge_road.nn.separate_norm import noisy_pass
 
 
 class Step(NamedTuple):
@@ -45,7 +46,9 @@ def forward_pair(
 ) -> tuple[Output, Output]:
     """Two versions of a batch; batch normalisation sees them apart in `two` and mixed in `joint`."""
     if passes == "two":
-        return model(first_BCHW), model(second_BCHW)
+        first = model(first_BCHW)
+        with noisy_pass(model):
+            return first, model(second_BCHW)
     features, logits = model(torch.cat([first_BCHW, second_BCHW]))
     size = len(first_BCHW)
     return Output(features[:size], logits[:size]), Output(features[size:], logits[size:])
