@@ -12,6 +12,7 @@ import edge_road
 from edge_road import workspace
 from edge_road.config import settings_digest
 from edge_road.datasets import RoadDataset, open_dataset
+from edge_road.datasets.balance import class_weights
 from edge_road.errors import ConfigError
 from edge_road.files import sha256
 from edge_road.nn.model import RoadModel, build_model
@@ -49,6 +50,9 @@ def _train(recipe: Recipe, run: Path, progress: Progress, group: Group, watch: W
         _open_batches(recipe, dataset, split, preprocessing, device, group)
         for split in ("train", "validation")
     )
+    if recipe.training.class_weights == "balanced":
+        weights_C = class_weights(batches.pictures.labels_N, len(dataset.classes))
+        method.class_weights_C = torch.tensor(weights_C, dtype=torch.float32)
     identity = _identity(recipe, dataset, batches, validation)
     trainer = Trainer(
         recipe,

@@ -7,8 +7,10 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from edge_road.config import StrictModel
+from edge_road.nn.gather import gather_with_gradient
 from edge_road.nn.model import Output, RoadModel
 from edge_road.nn.separate_norm import noisy_pass
 
@@ -25,14 +27,24 @@ class Step(NamedTuple):
 class Method(nn.Module, ABC):
     """Its state dict holds what it learns beside the model, so checkpoints must carry it."""
 
+    class_weights_C: Tensor | None
+
     def __init__(self, settings: StrictModel, classes: int, features: int) -> None:
         super().__init__()
+        # Of the training pictures, not learnt: no part of the state.
+        self.register_buffer("class_weights_C", None, persistent=False)
 
     @abstractmethod
     def forward(
         self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> Step:
         """`images_BCHW` are augmented RGB in [0, 1]; all that is random comes from `generator`."""
+
+    def cross_entropy(self, logits_BC: Tensor, targets: Tensor) -> Tensor:
+        """`targets` are labels, or probabilities as the logits; weighted, they need the whole batch."""
+        if self.class_weights_C is not None:
+            logits_BC, targets = gather_with_gradient(logits_BC), gather_with_gradient(targets)
+        return cross_entropy(logits_BC, targets, weight=self.class_weights_C)
 
 
 def step_of(terms: dict[str, Tensor], logits_BC: Tensor) -> Step:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
+from edge_road.nn.gather import gather_with_gradient
 from edge_road.nn.losses import membership
 from edge_road.nn.model import RoadModel
 from edge_road.recipe_method import CenterMethod
@@ -29,9 +29,9 @@ class Center(Method):
         q_BD, logits_BC = model(images_BCHW)
         distance = (q_BD - self.centers_CD[labels_B]).square().sum(dim=1).mean()
         if self.training:
-            self._follow(q_BD.detach(), labels_B)
+            self._follow(gather_with_gradient(q_BD.detach()), gather_with_gradient(labels_B))
         terms = {
-            "softmax": cross_entropy(logits_BC, labels_B),
+            "softmax": self.cross_entropy(logits_BC, labels_B),
             "center": self.settings.weight / 2 * distance,
         }
         return step_of(terms, logits_BC)

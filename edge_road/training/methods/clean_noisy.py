@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from edge_road.nn.model import RoadModel
 from edge_road.nn.noise import add_gaussian_noise
@@ -24,7 +23,7 @@ class CleanNoisy(Method):
         noisy_BCHW = add_gaussian_noise(images_BCHW, self.settings.sigma, generator)
         clean, noisy = forward_pair(model, images_BCHW, noisy_BCHW, self.settings.passes)
         terms = {
-            "clean": cross_entropy(clean.logits_BC, labels_B) / 2,
-            "noisy": cross_entropy(noisy.logits_BC, labels_B) / 2,
+            "clean": self.cross_entropy(clean.logits_BC, labels_B) / 2,
+            "noisy": self.cross_entropy(noisy.logits_BC, labels_B) / 2,
         }
         return step_of(terms, clean.logits_BC)

@@ -6,10 +6,10 @@ import logging
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from edge_road.nn import losses
 from edge_road.nn.centroids import ClassCentroids
+from edge_road.nn.gather import gather_with_gradient
 from edge_road.nn.model import Output, RoadModel
 from edge_road.nn.noise import add_gaussian_noise
 from edge_road.recipe_method import DiscriminativeMethod
@@ -34,19 +34,22 @@ class Discriminative(Method):
         ours = self.settings
         copies_BCHW, targets_BC = self._copies(images_BCHW, labels_B, generator)
         (q_BD, logits_BC), noisy = self._outputs(model, images_BCHW, copies_BCHW)
+        softmax = self.cross_entropy(logits_BC, labels_B)
+        q_BD, labels_B = gather_with_gradient(q_BD), gather_with_gradient(labels_B)
         compact_CD, margin_CD = self.centroids(q_BD, labels_B)
         W, b = model.classifier.weight, model.classifier.bias
         terms = {
-            "softmax": cross_entropy(logits_BC, labels_B),
+            "softmax": softmax,
             "compactness": ours.alpha * losses.compactness(q_BD, labels_B, compact_CD, ours.delta_v),
             "margin": ours.beta * losses.margin(margin_CD, labels_B, W, b, ours.delta_d),
             "norm_penalty": ours.gamma_reg * losses.norm_penalty(compact_CD, labels_B),
         }
         if noisy:
-            apart = losses.alignment(noisy.features_BD, labels_B, compact_CD, ours.delta_v)
+            noisy_BD = gather_with_gradient(noisy.features_BD)
+            apart = losses.alignment(noisy_BD, labels_B, compact_CD, ours.delta_v)
             terms["alignment"] = ours.lambda_align * apart
         if noisy and targets_BC is not None:
-            terms["spider"] = cross_entropy(noisy.logits_BC, targets_BC)
+            terms["spider"] = self.cross_entropy(noisy.logits_BC, targets_BC)
         return step_of(terms, logits_BC)
 
     def _copies(

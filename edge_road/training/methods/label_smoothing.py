@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from edge_road.nn.losses import soft_labels
 from edge_road.nn.model import RoadModel
@@ -23,4 +22,4 @@ class LabelSmoothing(Method):
         logits_BC = model(images_BCHW).logits_BC
         confidence_B = torch.full_like(logits_BC[:, 0], self.confidence)
         targets_BC = soft_labels(labels_B, confidence_B, logits_BC.shape[1])
-        return step_of({"softmax": cross_entropy(logits_BC, targets_BC)}, logits_BC)
+        return step_of({"softmax": self.cross_entropy(logits_BC, targets_BC)}, logits_BC)

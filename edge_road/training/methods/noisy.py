@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from edge_road.nn.model import RoadModel
 from edge_road.nn.noise import add_gaussian_noise
@@ -21,4 +20,4 @@ class Noisy(Method):
         self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> Step:
         logits_BC = model(add_gaussian_noise(images_BCHW, self.sigma, generator)).logits_BC
-        return step_of({"softmax": cross_entropy(logits_BC, labels_B)}, logits_BC)
+        return step_of({"softmax": self.cross_entropy(logits_BC, labels_B)}, logits_BC)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from edge_road.nn.model import RoadModel
 from edge_road.training.methods.base import Method, Step, step_of
@@ -15,4 +14,4 @@ class Softmax(Method):
         self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> Step:
         logits_BC = model(images_BCHW).logits_BC
-        return step_of({"softmax": cross_entropy(logits_BC, labels_B)}, logits_BC)
+        return step_of({"softmax": self.cross_entropy(logits_BC, labels_B)}, logits_BC)

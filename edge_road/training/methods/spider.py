@@ -6,7 +6,6 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from edge_road.errors import ConfigError
 from edge_road.nn.losses import soft_labels
@@ -57,4 +56,4 @@ class Spider(Method):
     ) -> Step:
         copies_BCHW, targets_BC = self.spheres.around(images_BCHW, labels_B, generator)
         logits_BC = model(copies_BCHW).logits_BC
-        return step_of({"spider": cross_entropy(logits_BC, targets_BC)}, logits_BC)
+        return step_of({"spider": self.cross_entropy(logits_BC, targets_BC)}, logits_BC)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.linalg import vector_norm
-from torch.nn.functional import cross_entropy
 
 from edge_road.nn.model import RoadModel
 from edge_road.nn.noise import add_gaussian_noise
@@ -26,7 +25,7 @@ class Stability(Method):
         clean, noisy = forward_pair(model, images_BCHW, noisy_BCHW, self.settings.passes)
         apart_B = vector_norm(clean.features_BD - noisy.features_BD, dim=1)
         terms = {
-            "softmax": cross_entropy(clean.logits_BC, labels_B),
+            "softmax": self.cross_entropy(clean.logits_BC, labels_B),
             "stability": self.settings.weight * apart_B.mean(),
         }
         return step_of(terms, clean.logits_BC)
