@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from edge_road.conditions import ClassList
 from edge_road.errors import DataError
 from edge_road.evaluation import metrics
+from edge_road.evaluation.answers import BATCH, Answers, Progress, answers_of
 from edge_road.evaluation.metrics import Labels
-from edge_road.evaluation.perturbations import CLEAN, PERTURBATIONS, Perturbation, perturb, perturbation
+from edge_road.evaluation.perturbations import CLEAN, PERTURBATIONS
 from edge_road.evaluation.scores import Evaluation, find_mistakes, score
-from edge_road.frames import Images, Prediction, join
+from edge_road.frames import Images, Prediction
 from edge_road.predictor import Predictor
 
 DEFAULT_RUNS = 10
-Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The figures, and what a comparison with another model needs."""
+
+    evaluation: Evaluation
+    clean: Prediction
+    right: Mapping[str, npt.NDArray[np.float64]]
+    """condition -> of each picture, the share of runs in which it was right"""
 
 
 def judge(
@@ -26,62 +38,53 @@ def judge(
     perturbations: Sequence[str] = tuple(PERTURBATIONS),
     runs: int = DEFAULT_RUNS,
     seed: int = 0,
-    batch_size: int = 64,
+    batch_size: int = BATCH,
     keys: Sequence[str] | None = None,
     progress: Progress = lambda name: None,
 ) -> Evaluation:
     """The images are at the predictor's size; `keys` name them in the list of mistakes."""
-    _check_images(predictor, images_NHWC, labels_N)
-    classes = predictor.classes
+    check_images(predictor, images_NHWC, labels_N)
+    answers = answers_of(predictor, images_NHWC, perturbations, runs, seed, batch_size, progress)
+    return sum_up(predictor.name, predictor.classes, answers, labels_N, runs, seed, keys).evaluation
 
-    def runs_of(condition: Perturbation) -> list[Prediction]:
-        progress(condition.name)
-        numbers = range(runs if condition.random else 1)
-        return [
-            _predict(predictor, _perturbed(images_NHWC, condition.name, seed, run, batch_size))
-            for run in numbers
-        ]
 
-    conditions = [perturbation(name) for name in perturbations]
-    progress(CLEAN)
-    clean = _predict(predictor, _batches(images_NHWC, batch_size))
+def sum_up(
+    artefact: str,
+    classes: ClassList,
+    answers: Answers,
+    labels_N: Labels,
+    runs: int,
+    seed: int,
+    keys: Sequence[str] | None = None,
+) -> Judged:
+    (clean,) = answers[CLEAN]
     counts_C = np.bincount(labels_N, minlength=len(classes)).tolist()
-    return Evaluation(
-        artefact=predictor.name,
+    evaluation = Evaluation(
+        artefact=artefact,
         classes=classes.names,
         images=len(labels_N),
         images_of_class=dict(zip(classes.names, counts_C)),
         runs=runs,
         seed=seed,
         clean=score(CLEAN, [clean], labels_N, classes),
-        perturbed=tuple(score(c.name, runs_of(c), labels_N, classes) for c in conditions),
+        perturbed=tuple(
+            score(name, predictions, labels_N, classes)
+            for name, predictions in answers.items()
+            if name != CLEAN
+        ),
         confusion=metrics.confusion(labels_N, metrics.said(clean), len(classes)).tolist(),
         mistakes=find_mistakes(clean, labels_N, classes, keys),
     )
+    right = {name: _share_right(predictions, labels_N) for name, predictions in answers.items()}
+    return Judged(evaluation, clean, right)
 
 
-def _batches(images_NHWC: Images, batch_size: int) -> Iterator[Images]:
-    for start in range(0, len(images_NHWC), batch_size):
-        yield images_NHWC[start : start + batch_size]
+def _share_right(predictions: Sequence[Prediction], labels_N: Labels) -> npt.NDArray[np.float64]:
+    right_RN = np.stack([metrics.said(prediction) == labels_N for prediction in predictions])
+    return np.asarray(right_RN.mean(axis=0), np.float64)
 
 
-def _perturbed(images_NHWC: Images, name: str, seed: int, run: int, batch_size: int) -> Iterator[Images]:
-    for start in range(0, len(images_NHWC), batch_size):
-        yield perturb(images_NHWC[start : start + batch_size], name, seed, run, first=start)
-
-
-def _predict(predictor: Predictor, batches: Iterator[Images]) -> Prediction:
-    """The next batch is made in a second thread while the predictor is busy with this one."""
-    predictions = []
-    with ThreadPoolExecutor(1) as maker:
-        coming = maker.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = maker.submit(next, batches, None)
-            predictions.append(predictor.predict(batch))
-    return join(predictions)
-
-
-def _check_images(predictor: Predictor, images_NHWC: Images, labels_N: Labels) -> None:
+def check_images(predictor: Predictor, images_NHWC: Images, labels_N: Labels) -> None:
     if len(images_NHWC) == 0 or len(images_NHWC) != len(labels_N):
         raise DataError(
             "no pictures to judge with, or not one label for each",
