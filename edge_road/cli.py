@@ -14,12 +14,16 @@ from edge_road.errors import EdgeRoadError, suggestion
 # name -> (module with `main(arguments) -> exit code`, one line of help)
 COMMANDS = {
     "train": ("edge_road.training.main", "train a classifier from a recipe"),
+    "data": ("edge_road.training.data_command", "check a data set, count its classes, pack it into shards"),
+    "tune": ("edge_road.training.tune", "find better numbers for a recipe by many short trainings"),
     "evaluate": ("edge_road.training.evaluate", "judge runs and bundles under perturbation, write a report"),
+    "compare": ("edge_road.training.compare.main", "train methods alike and write the papers' tables"),
     "to-onnx": ("edge_road.export.to_onnx", "turn a run into a checked ONNX file"),
     "to-trt": ("edge_road.export.to_trt", "turn a run into a bundle: ONNX, INT8, engine where a GPU is"),
     "verify": ("edge_road.export.verify", "check a bundle's integrity and its gate"),
     "keys": ("edge_road.keys", "make the pair of keys that signs bundles"),
     "sign": ("edge_road.signing", "sign a bundle, so that vehicles can tell whose it is"),
+    "engine": ("edge_road.export.engine_command", "TensorRT engines of a bundle: build, list, verify, prune"),
     "smoke": ("edge_road.runtime.smoke", "robustness self-test of a bundle on this machine"),
     "run": ("edge_road.runtime.main", "the on-vehicle daemon"),
     "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,6 +45,20 @@ def write_folder_atomically(path: Path, contents: Mapping[str, bytes]) -> None:
             _exchange(temporary, path)
         else:
             os.rename(temporary, path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A hidden sibling to write into, which becomes `path` when the block ends well, else is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        temporary.chmod(0o755)
+        yield temporary
+        os.rename(temporary, path)
         sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

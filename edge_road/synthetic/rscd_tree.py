@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,7 +11,7 @@ import numpy as np
 
 from edge_road.conditions import RSCD_LABELS, RscdLabel
 from edge_road.errors import DataError
-from edge_road.files import sync_folder, write_folder_atomically
+from edge_road.files import new_folder, write_folder_atomically
 from edge_road.frames import Image
 from edge_road.synthetic.patches import render_patch
 
@@ -46,20 +43,12 @@ def write_rscd_tree(
         )
     if min(per_class, validation_per_class, test_per_class) < 1:
         raise DataError("every class needs at least one patch in every split", where=path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        temporary.chmod(0o755)
+    with new_folder(path) as folder:
         for label in RSCD_LABELS:
-            folder = temporary / "train" / label.name.replace("-", "_")
-            write_folder_atomically(folder, _patches([label] * per_class, rng, height, width))
-        for folder_name, count in (("vali_20k", validation_per_class), ("test_50k", test_per_class)):
-            patches = _patches(list(RSCD_LABELS) * count, rng, height, width)
-            write_folder_atomically(temporary / folder_name, patches)
-        os.rename(temporary, path)
-        sync_folder(path.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+            of_class = folder / "train" / label.name.replace("-", "_")
+            write_folder_atomically(of_class, _patches([label] * per_class, rng, height, width))
+        for name, count in (("vali_20k", validation_per_class), ("test_50k", test_per_class)):
+            write_folder_atomically(folder / name, _patches(list(RSCD_LABELS) * count, rng, height, width))
 
 
 def _patches(

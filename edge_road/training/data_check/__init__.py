@@ -1,0 +1,1 @@
+"""`edge-road data check`: what is wrong with a data set, file by file, before a training is spent on it."""

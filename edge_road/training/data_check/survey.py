@@ -1,0 +1,133 @@
+"""What a data set holds by its names alone: entries with label and split, and names that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from edge_road.conditions import RSCD_CLASSES, STATE_OF_FRICTION, STATES, ClassList
+from edge_road.datasets.csv_index import pictures_root, read_table, splits_of
+from edge_road.datasets.draws import stratified_splits
+from edge_road.datasets.folder import files_below
+from edge_road.datasets.index import SPLITS, Fault, Labels, RoadDataset, Split
+from edge_road.datasets.listing import check_folder, folders_in, image_names
+from edge_road.datasets.opening import open_dataset
+from edge_road.datasets.rscd import FOLDERS, list_split, per_day_splits
+from edge_road.errors import DataError, nearest
+from edge_road.recipe_data import CsvData, DataSettings, FolderData, RscdData
+from edge_road.training.data_check.findings import Finding
+
+KNOWN_NAMES = tuple(
+    dict.fromkeys((*STATES, *STATE_OF_FRICTION, *RSCD_CLASSES, *(n.replace("-", "_") for n in RSCD_CLASSES)))
+)
+LARGEST_RATIO = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    dataset: RoadDataset
+    keys: tuple[str, ...]
+    labels_N: Labels
+    splits_N: Labels
+    """positions in SPLITS"""
+    findings: tuple[Finding, ...]
+
+
+def survey(settings: DataSettings) -> Survey:
+    """Goes on where opening for training would stop, so that all that is wrong is found at once."""
+    findings: list[Finding] = []
+    if isinstance(settings, FolderData):
+        dataset = _folder(settings, settings.path, findings)
+    elif isinstance(settings, RscdData):
+        dataset = _rscd(settings, settings.path, findings)
+    elif isinstance(settings, CsvData):
+        dataset = _csv(settings, settings.path, findings)
+    else:
+        dataset = open_dataset(settings)
+    findings += _class_findings(dataset)
+    parts = [dataset.splits[name] for name in SPLITS]
+    return Survey(
+        dataset,
+        tuple(key for part in parts for key in part.keys),
+        np.concatenate([part.labels_N for part in parts]),
+        np.repeat(np.arange(len(SPLITS)), [len(part) for part in parts]),
+        tuple(findings),
+    )
+
+
+def _folder(settings: FolderData, path: Path, findings: list[Finding]) -> RoadDataset:
+    check_folder(path, "the data set's folder")
+    classes = ClassList(settings.classes)
+    present = folders_in(path)
+    findings += [_foreign_folder(path, name, classes) for name in present if name not in classes.names]
+    keys = [
+        [f"{name}/{image}" for image in image_names(path / name)] if name in present else []
+        for name in classes.names
+    ]
+    splits = _or_all_in_train(lambda: stratified_splits(keys, classes, settings, path), keys, findings)
+    return files_below(path, classes, splits)
+
+
+def _foreign_folder(path: Path, name: str, classes: ClassList) -> Finding:
+    pictures = len(image_names(path / name))
+    match = nearest(name.lower(), classes.names) or nearest(name.lower(), KNOWN_NAMES)
+    if match:
+        return Finding("label_typo", name, f"{pictures} pictures are left out; did you mean '{match}'?")
+    return Finding("unknown_folder", name, f"{pictures} pictures are left out")
+
+
+def _or_all_in_train(
+    draw: Callable[[], dict[str, Split]], keys: list[list[str]], findings: list[Finding]
+) -> dict[str, Split]:
+    try:
+        return draw()
+    except DataError as error:
+        if all(keys):  # an empty class is told by its own finding
+            findings.append(Finding("too_few", str(error.details.get("where", "")), error.what))
+    labels = np.repeat(np.arange(len(keys)), [len(part) for part in keys]).astype(np.int64)
+    nothing = Split((), labels[:0])
+    train = Split(tuple(key for part in keys for key in part), labels)
+    return {"train": train, "validation": nothing, "test": nothing}
+
+
+def _rscd(settings: RscdData, path: Path, findings: list[Finding]) -> RoadDataset:
+    check_folder(path, "the data set's folder")
+    named = {split: list_split(path, folder) for split, folder in FOLDERS.items()}
+    findings += [_no_label(fault) for part in named.values() for fault in part.faults]
+    splits = {split: part.split for split, part in named.items()}
+    if settings.split == "per_day":
+        splits = per_day_splits(splits, settings, path)
+    return files_below(path, ClassList(RSCD_CLASSES), splits)
+
+
+def _csv(settings: CsvData, path: Path, findings: list[Finding]) -> RoadDataset:
+    classes = ClassList(settings.classes)
+    root = pictures_root(settings, path)
+    table = read_table(path, root, classes)
+    findings += [_no_label(fault) for fault in table.faults]
+    keys = [[row.key for row in table.rows if row.label == label] for label in range(len(classes))]
+    splits = _or_all_in_train(lambda: splits_of(table, classes, settings, path), keys, findings)
+    return files_below(root, classes, splits)
+
+
+def _no_label(fault: Fault) -> Finding:
+    return Finding("no_label", fault.key, fault.reason + (f"; {fault.fix}" if fault.fix else ""))
+
+
+def _class_findings(dataset: RoadDataset) -> list[Finding]:
+    counts_C = sum(
+        np.bincount(split.labels_N, minlength=len(dataset.classes)) for split in dataset.splits.values()
+    )
+    counts = dict(zip(dataset.classes.names, np.asarray(counts_C).tolist()))
+    findings = [Finding("empty_class", name, "no pictures") for name, count in counts.items() if not count]
+    present = {name: count for name, count in counts.items() if count}
+    if present:
+        small, large = min(present, key=present.__getitem__), max(present, key=present.__getitem__)
+        ratio = present[large] / present[small]
+        if ratio > LARGEST_RATIO:
+            fewer = f"{present[small]} pictures, {ratio:.0f} times fewer than '{large}'"
+            findings.append(Finding("imbalance", small, f"{fewer}; weigh or balance the classes"))
+    return findings
