@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,18 +13,23 @@ from edge_road.clock import SystemClock, clock_of_speed
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError, suggestion
 from edge_road.logs import set_up_logging
+from edge_road.runtime.events.journal import Journal
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.lock import only_one
 from edge_road.runtime.outputs import STANDARD_OUTPUT
-from edge_road.runtime.outputs.opening import open_output
+from edge_road.runtime.outputs.opening import Interior, open_output
+from edge_road.runtime.outputs.output_set import OutputSet
 from edge_road.runtime.publisher import Publisher
-from edge_road.runtime.signals import stop_on_signals
-from edge_road.runtime.supervisor import Supervisor
+from edge_road.runtime.signals import Requests, watch_signals
+from edge_road.runtime.status import Status
+from edge_road.runtime.supervisor import Supervisor, Surroundings
+from edge_road.runtime.systemd import Systemd
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
 from edge_road.workspace import newest_bundle
 
-FLUSH_S = 1.0
+STORE_S, FLUSH_S = 0.5, 1.5
+"""at the end: to store the last events, and to send what is on its way"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,21 +40,50 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return check_vehicle(vehicle)
     set_up_logging()
-    run(vehicle, options.duration)
+    run(vehicle, options.duration, lambda: vehicle_for(options))
     return 0
 
 
-def run(vehicle: Vehicle, duration_s: float | None = None) -> None:
+def run(
+    vehicle: Vehicle, duration_s: float | None = None, load_again: Callable[[], Vehicle] | None = None
+) -> None:
     with ExitStack() as stack:
-        stop = stack.enter_context(stop_on_signals())
+        requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
-        outputs = [open_output(settings) for settings in _outputs_of(vehicle)]
-        for output in outputs:
-            stack.callback(output.close, FLUSH_S)
         clock = clock_of_speed(vehicle.speed)
-        live = LiveLine(sys.stderr, SystemClock())
-        publisher = Publisher(vehicle, clock, outputs)
-        Supervisor(vehicle, publisher, live, clock, stop, duration_s).run()
+        around = _surroundings(vehicle, requests, load_again, stack)
+        Supervisor(vehicle, around, clock, duration_s).run()
+
+
+def _surroundings(
+    vehicle: Vehicle, requests: Requests, load_again: Callable[[], Vehicle] | None, stack: ExitStack
+) -> Surroundings:
+    """Everything that the supervisor talks to, and how it is closed: events first, so that they go out."""
+    machine, clock = SystemClock(), clock_of_speed(vehicle.speed)
+    publisher = Publisher(vehicle, clock)
+    journal = Journal(vehicle, publisher.boot_id, clock)
+    status = Status(vehicle.vehicle, publisher.boot_id, machine)
+    interior = Interior(vehicle, journal.writer, status, publisher.offline, requests.ask_reload)
+    outputs = OutputSet(lambda settings: open_output(settings, interior), machine)
+    stack.callback(journal.writer.close, STORE_S)
+    stack.callback(outputs.close, FLUSH_S)
+    stack.callback(journal.writer.flush, STORE_S)
+    outputs.use(_outputs_of(vehicle))
+    publisher.outputs = outputs.current
+    publisher.listeners.append(status.published)
+    status.outputs, status.storage = outputs.health, journal.writer.health
+    journal.writer.listen(outputs.publish_event)
+    return Surroundings(
+        publisher=publisher,
+        journal=journal,
+        status=status,
+        systemd=Systemd(machine),
+        live=LiveLine(sys.stderr, machine),
+        requests=requests,
+        load_again=load_again,
+        start_outputs=outputs.start,
+        use_outputs=lambda changed: outputs.use(_outputs_of(changed)),
+    )
 
 
 def vehicle_for(options: argparse.Namespace) -> Vehicle:

@@ -1,36 +1,52 @@
-"""A request to stop, from a signal or from within."""
+"""Requests to stop or to read the settings again, from a signal or from within."""
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class StopRequest:
-    """The first reason stays."""
+class Requests:
+    """The first reason to stop stays."""
 
     def __init__(self) -> None:
         self.reason: str | None = None
+        self.reload = False
 
     def because(self, reason: str) -> None:
         self.reason = self.reason or reason
 
+    def ask_reload(self) -> None:
+        self.reload = True
+
+    def take_reload(self) -> bool:
+        asked, self.reload = self.reload, False
+        return asked
+
 
 @contextmanager
-def stop_on_signals() -> Iterator[StopRequest]:
-    """While inside, a signal asks to stop; the loop sees it within one tick."""
-    request = StopRequest()
+def watch_signals() -> Iterator[Requests]:
+    """While inside, a signal is a request that the loop sees within one tick.
+
+    SIGHUP asks a service to read its settings again; on a terminal it says that the terminal is gone.
+    """
+    requests = Requests()
+    on_terminal = os.isatty(0) or os.isatty(2)
 
     def ask(number: int, frame: FrameType | None) -> None:
-        request.because("shutdown")
+        if number == signal.SIGHUP and not on_terminal:
+            requests.reload = True
+        else:
+            requests.because("shutdown")
 
-    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS}
+    before = {number: signal.signal(number, ask) for number in (*STOP_SIGNALS, signal.SIGHUP)}
     try:
-        yield request
+        yield requests
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)

@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import logging
 import select
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from edge_road.clock import Clock, SystemClock
-from edge_road.errors import CameraError
+from edge_road.errors import CameraError, EdgeRoadError
 from edge_road.runtime.child import Worker
 from edge_road.runtime.decision import NO_FRAMES, Decision, Past, decide, interrupt, resume, rules_for
+from edge_road.runtime.events.event import Severity
+from edge_road.runtime.events.journal import Journal
 from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Ready
 from edge_road.runtime.link import AnyReport
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.publisher import Publisher
-from edge_road.runtime.signals import StopRequest
+from edge_road.runtime.reload import check_reload, needs_new_worker
+from edge_road.runtime.signals import Requests
+from edge_road.runtime.status import Status
+from edge_road.runtime.systemd import Systemd
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
 log = logging.getLogger(__name__)
 
@@ -26,43 +34,69 @@ SILENT_S = 0.4
 """a worker tells of itself ten times a second; after this long it hangs"""
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """Whom the supervisor tells, and whom it asks."""
+
+    publisher: Publisher
+    journal: Journal
+    status: Status
+    systemd: Systemd
+    live: LiveLine
+    requests: Requests
+    inputs: Callable[[], VehicleInputs] = lambda: NO_INPUTS
+    load_again: Callable[[], Vehicle] | None = None
+    """reads the vehicle file once more"""
+    start_outputs: Callable[[], None] = lambda: None
+    use_outputs: Callable[[Vehicle], None] = lambda vehicle: None
+    """opens and closes outputs so that they are those of the vehicle, or raises and changes none"""
+
+
 class Supervisor:
     def __init__(
-        self,
-        vehicle: Vehicle,
-        publisher: Publisher,
-        live: LiveLine,
-        clock: Clock,
-        stop: StopRequest,
-        duration_s: float | None = None,
+        self, vehicle: Vehicle, around: Surroundings, clock: Clock, duration_s: float | None = None
     ) -> None:
-        self._vehicle, self._publisher, self._live, self._clock = vehicle, publisher, live, clock
-        self._stop, self._duration_s = stop, duration_s
+        self._vehicle, self._around, self._clock = vehicle, around, clock
+        self._publisher, self._requests, self._status = around.publisher, around.requests, around.status
+        self._duration_s = duration_s
         self._worker = Worker(vehicle, SystemClock())
-        self._rules = rules_for(vehicle.decision, confidence_threshold=1.0, period_s=0.0)
+        self._before_reload: Vehicle | None = None
+        self._set_rules(confidence_threshold=1.0, period_s=0.0)
         self._past = interrupt(Past(), "starting")
         self._basis: Evidence | None = None
         self._said: tuple[str, tuple[str, ...]] | None = None
         self._heartbeat_ns = clock.mono_ns()
         self._ready_ns: int | None = None
-        self._dropped_before = self._dropped = self._rejected = self._frames = 0
+        self._dropped_before = 0
+        self._starts_before = 0
 
     def run(self) -> None:
         """Until the source ends, the duration is over or a signal comes; the last word is `unknown`."""
         try:
             self._let_time_pass()
-            while not self._stop.reason:
+            self._start_the_others()
+            while not self._requests.reason:
                 self._worker.start_if_due()
                 self._wait()
                 self._listen()
                 self._let_time_pass()
                 self._check_end()
+                if self._requests.take_reload():
+                    self._reload()
         finally:
-            self._past = interrupt(self._past, self._stop.reason or "failure")
+            self._around.systemd.stopping()
+            self._past = interrupt(self._past, self._requests.reason or "failure")
             self._say(self._decide(None))
             self._worker.stop()
-            self._live.close()
+            self._around.live.close()
+            reason = self._requests.reason or "failure"
+            self._around.journal.note("shutdown", Severity.NOTE, {"reason": reason})
             self._log_summary()
+
+    def _start_the_others(self) -> None:
+        """After the first heartbeat: they import libraries, open files and wait for brokers."""
+        self._around.journal.start()
+        self._around.start_outputs()
 
     def _wait(self) -> None:
         """Until the worker says something, a tick at most."""
@@ -74,10 +108,19 @@ class Supervisor:
         for report in reports or ():
             self._take(report)
         if reports is None:
-            lost_camera = self._worker.failed and self._worker.failed.exit_code == CameraError.exit_code
-            self._past = interrupt(self._past, NO_FRAMES if lost_camera else "worker_died")
-        elif self._worker.end_if_stalled() or self._hangs():
+            self._take_death()
+        elif self._worker.end_if_stalled():
             self._past = interrupt(self._past, "inference_stalled")
+            self._roll_back_if_new(EdgeRoadError("the worker did not become ready"))
+        elif self._hangs():
+            self._past = interrupt(self._past, "inference_stalled")
+        self._status.worker_starts = self._starts_before + self._worker.starts
+
+    def _take_death(self) -> None:
+        failed = self._worker.failed
+        lost_camera = failed is not None and failed.exit_code == CameraError.exit_code
+        self._past = interrupt(self._past, NO_FRAMES if lost_camera else "worker_died")
+        self._roll_back_if_new(failed.error() if failed else EdgeRoadError("the worker died at its start"))
 
     def _hangs(self) -> bool:
         is_ready = self._past.outage in (None, "inference_stalled")
@@ -91,14 +134,14 @@ class Supervisor:
         elif isinstance(report, Alive):
             self._past = resume(self._past)
         elif isinstance(report, Ended):
-            self._stop.because("end_of_stream")
+            self._requests.because("end_of_stream")
         elif isinstance(report, Failed):
             self._take_failure(report)
 
     def _take_evidence(self, evidence: Evidence) -> None:
-        self._frames += 1
-        self._dropped = self._dropped_before + evidence.dropped
-        self._rejected = evidence.rejected
+        self._status.frames += 1
+        self._status.dropped = self._dropped_before + evidence.dropped
+        self._status.rejected = evidence.rejected
         decision = self._decide(evidence)
         if decision.captured_mono_ns == evidence.captured_mono_ns:
             self._basis = evidence
@@ -106,11 +149,17 @@ class Supervisor:
 
     def _take_ready(self, ready: Ready) -> None:
         log.info("%s on %s", ready.predictor, ready.source)
-        self._rules = rules_for(self._vehicle.decision, ready.confidence_threshold, ready.period_s)
+        self._set_rules(ready.confidence_threshold, ready.period_s)
         self._publisher.model_digest = ready.model_digest
+        self._status.predictor, self._status.source = ready.predictor, ready.source
         self._past = resume(self._past)
-        self._dropped_before = self._dropped
+        self._dropped_before = self._status.dropped
         self._ready_ns = self._ready_ns or self._clock.mono_ns()
+        self._before_reload = None
+
+    def _set_rules(self, confidence_threshold: float, period_s: float) -> None:
+        self._fitted = (confidence_threshold, period_s)
+        self._rules = rules_for(self._vehicle.decision, confidence_threshold, period_s)
 
     def _take_failure(self, failed: Failed) -> None:
         """What never worked is the user's to mend; what worked once is tried again for ever."""
@@ -129,31 +178,82 @@ class Supervisor:
             self._say(decision)
         elif (decision.state, decision.reasons) != self._said:
             self._say(decision)
+        if self._status.alive:
+            self._around.systemd.progress()
 
     def _decide(self, evidence: Evidence | None) -> Decision:
-        self._past, decision = decide(self._past, evidence, self._clock.mono_ns(), self._rules)
+        now_ns = self._clock.mono_ns()
+        self._past, decision = decide(self._past, evidence, now_ns, self._rules, self._around.inputs())
         return decision
 
     def _say(self, decision: Decision) -> None:
         if self._said is None or decision.state != self._said[0]:
             log.info("%s", " ".join((decision.state, *decision.reasons)))
         self._said = (decision.state, decision.reasons)
-        self._live.show(self._publisher.publish(decision, self._basis, self._dropped))
+        inputs = self._around.inputs()
+        message = self._publisher.publish(decision, self._basis, self._status.dropped, inputs)
+        self._around.live.show(message)
+        self._around.journal.watch(message)
 
     def _check_end(self) -> None:
         if self._publisher.unheard:
-            self._stop.because("shutdown")
+            self._requests.because("shutdown")
         if self._ready_ns is None or self._duration_s is None:
             return
         if self._clock.mono_ns() - self._ready_ns >= self._duration_s * 1e9:
-            self._stop.because("shutdown")
+            self._requests.because("shutdown")
+
+    def _reload(self) -> None:
+        """What is wrong with the new settings is told, and the old ones stay."""
+        self._around.systemd.reloading()
+        try:
+            if self._around.load_again is None:
+                raise EdgeRoadError("there is no vehicle file to read again")
+            vehicle = self._around.load_again()
+            check_reload(self._vehicle, vehicle)
+            self._around.use_outputs(vehicle)
+        except EdgeRoadError as error:
+            return self._refuse(error)
+        log.info("the settings were read again")
+        self._use(vehicle)
+        return None
+
+    def _use(self, vehicle: Vehicle) -> None:
+        old, self._vehicle = self._vehicle, vehicle
+        self._publisher.use(vehicle)
+        self._set_rules(*self._fitted)
+        if needs_new_worker(old, vehicle):
+            self._before_reload = old
+            self._replace_worker()
+        self._around.journal.note("config", Severity.NOTE, {"accepted": True})
+
+    def _replace_worker(self) -> None:
+        self._worker.stop()
+        self._starts_before += self._worker.starts
+        self._worker = Worker(self._vehicle, SystemClock())
+        self._past = interrupt(self._past, "starting")
+
+    def _roll_back_if_new(self, error: EdgeRoadError) -> None:
+        """A worker that could not even begin with the new settings proves them wrong."""
+        if self._before_reload is None:
+            return
+        self._vehicle, self._before_reload = self._before_reload, None
+        self._around.use_outputs(self._vehicle)
+        self._publisher.use(self._vehicle)
+        self._replace_worker()
+        self._refuse(error)
+
+    def _refuse(self, error: EdgeRoadError) -> None:
+        log.error("the new settings are refused, the old ones stay: %s", error)
+        details = {"accepted": False, "error": error.what, **error.details}
+        self._around.journal.note("config", Severity.WARNING, dict(details))
 
     def _log_summary(self) -> None:
         log.info(
             "%d messages from %d frames, %d dropped, %d pictures unreadable, worker started %d times",
             self._publisher.sent,
-            self._frames,
-            self._dropped,
-            self._rejected,
-            self._worker.starts,
+            self._status.frames,
+            self._status.dropped,
+            self._status.rejected,
+            self._starts_before + self._worker.starts,
         )

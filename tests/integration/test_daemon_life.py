@@ -71,7 +71,7 @@ def test_a_blind_daemon_keeps_its_heartbeat(tmp_path: Path) -> None:
     assert max(np.diff(beats)) <= 1.25
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly_within_three_seconds(tmp_path: Path, how: signal.Signals) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         daemon.wait_for_state("dry")

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from edge_road.runtime.events.event import Severity
 from edge_road.runtime.events.eviction import Entry
@@ -154,8 +155,8 @@ class Store:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def _one(self, query: str) -> int:  # of whatever type the query gives
-        return self._connection.execute(query).fetchone()[0]  # type: ignore[no-any-return]
+    def _one(self, query: str) -> Any:
+        return self._connection.execute(query).fetchone()[0]
 
 
 def rescue(path: Path) -> list[Entry]:

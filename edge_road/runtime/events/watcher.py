@@ -11,6 +11,8 @@ from edge_road.runtime.events.event import Severity
 
 STEADY_S = 1.0
 """a fault that comes back sooner is the same fault; an `unknown` that passes sooner is no change"""
+BRIEF_S = 0.2
+"""what is over sooner was none: the instant between a worker's start and its first frame"""
 NO_FAULT = frozenset(
     {
         "starting",
@@ -32,6 +34,7 @@ class Fault:
     began_ns: int
     seen_ns: int
     times: int = 1
+    told: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,16 +76,17 @@ def _faults(seen: Seen, present: frozenset[str], now_ns: int) -> tuple[Seen, lis
     faults = dict(seen.faults)
     happenings = []
     for name in sorted(present):
-        before = faults.get(name)
-        if before is None:
-            faults[name] = Fault(now_ns, now_ns)
+        fault = faults.get(name, Fault(now_ns, now_ns))
+        returned = fault.seen_ns < seen.told_ns
+        fault = replace(fault, seen_ns=now_ns, times=fault.times + returned)
+        if not fault.told and now_ns - fault.began_ns >= BRIEF_S * 1e9:
+            fault = replace(fault, told=True)
             happenings.append(Happening("fault_begin", Severity.WARNING, {"fault": name}))
-        else:
-            returned = before.seen_ns < seen.told_ns
-            faults[name] = replace(before, seen_ns=now_ns, times=before.times + returned)
+        faults[name] = fault
     for name in sorted(faults.keys() - present):
         if now_ns - faults[name].seen_ns >= STEADY_S * 1e9:
-            happenings.append(_fault_end(name, faults.pop(name)))
+            fault = faults.pop(name)
+            happenings += [_fault_end(name, fault)] if fault.told else []
     return replace(seen, faults=faults, told_ns=now_ns), happenings
 
 

@@ -76,6 +76,12 @@ class EventWriter:
     def health(self) -> StorageHealth:
         return self._health
 
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until what was recorded so far is stored; false when that takes too long."""
+        done = threading.Event()
+        self._confirm(lambda outbox: done.set())
+        return done.wait(timeout_s)
+
     def close(self, timeout_s: float) -> None:
         """Writes what is queued, then ends."""
         self._closing = True
@@ -107,12 +113,12 @@ class EventWriter:
     def _write_queued(self, outbox: Outbox) -> None:
         while self._drafts or self._confirmed or self._overflowed:
             with self._lock:
-                for _ in range(min(len(self._confirmed), MOST_AT_ONCE)):
-                    self._confirmed.popleft()(outbox)
                 lost, self._overflowed = self._overflowed, 0
                 fresh = outbox.record_lost(lost, "not_written_in_time") if lost else []
                 some = [self._drafts.popleft() for _ in range(min(len(self._drafts), MOST_AT_ONCE))]
                 fresh += outbox.record(some) if some else []
+                for _ in range(min(len(self._confirmed), MOST_AT_ONCE)):
+                    self._confirmed.popleft()(outbox)
             self._announce(fresh)
         self._note_health(outbox)
 

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edge_road.clock import SystemClock
+from edge_road.runtime.events.writer import EventWriter
 from edge_road.runtime.outputs.json_lines import JsonLines
 from edge_road.runtime.outputs.output import Output
-from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
+from edge_road.runtime.status import Status
+from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_outputs import (
+    CanOutput,
+    HttpOutput,
+    JsonLinesOutput,
+    MqttOutput,
+    OutputSettings,
+    UnixSocketOutput,
+)
 
 
-def open_output(settings: OutputSettings) -> Output:
-    assert isinstance(settings, JsonLinesOutput)
-    return JsonLines(settings)
+@dataclass(frozen=True)
+class Interior:
+    """What outputs may look at inside the daemon."""
+
+    vehicle: Vehicle
+    events: EventWriter
+    status: Status
+    offline: Callable[[], str]
+    """the message that others send in our name when we vanish"""
+    reload: Callable[[], None]
+    """asks the supervisor to read its settings again"""
+
+
+def open_output(settings: OutputSettings, interior: Interior) -> Output:
+    machine = SystemClock()
+    if isinstance(settings, JsonLinesOutput):
+        return JsonLines(settings)
+    if isinstance(settings, UnixSocketOutput):
+        from edge_road.runtime.outputs.unix_socket import UnixSocket
+
+        return UnixSocket(settings, interior.vehicle.vehicle)
+    if isinstance(settings, MqttOutput):
+        from edge_road.runtime.outputs.mqtt import Mqtt
+
+        return Mqtt(settings, interior.vehicle.vehicle, interior.events, interior.offline, machine)
+    if isinstance(settings, HttpOutput):
+        from edge_road.runtime.outputs.web import Web
+
+        return Web(settings, interior.status, interior.vehicle, interior.reload)
+    assert isinstance(settings, CanOutput)
+    from edge_road.runtime.outputs.can_bus import CanBus
+
+    return CanBus(settings, machine)
 
 
 def check_output(settings: OutputSettings) -> str:
     """One line that says what was found; what is wrong is raised."""
-    assert isinstance(settings, JsonLinesOutput)
-    JsonLines(settings).close(timeout_s=1.0)
-    return f"{settings.path}: can be written"
+    if isinstance(settings, JsonLinesOutput):
+        JsonLines(settings).close(timeout_s=1.0)
+        return f"{settings.path}: can be written"
+    if isinstance(settings, MqttOutput):
+        return f"mqtt {settings.host}:{settings.port}: settings are valid"
+    if isinstance(settings, HttpOutput):
+        return f"http {settings.host}:{settings.port}: settings are valid"
+    return f"{settings.kind}: settings are valid"

@@ -1,0 +1,77 @@
+"""How the daemon fares: one object that the supervisor fills and that every interface reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from edge_road import __version__
+from edge_road.clock import Clock
+from edge_road.conditions import STATES, UNKNOWN
+from edge_road.road_state import RoadState
+from edge_road.runtime.events.writer import StorageHealth
+from edge_road.runtime.outputs.output import OutputHealth
+
+MOST_REASONS = 64
+"""reasons are words of ours; the bound is for the day on which they are not"""
+
+
+class Status:
+    """Written by one thread, read by others: every field is replaced as a whole."""
+
+    def __init__(self, vehicle: str, boot_id: str, machine: Clock) -> None:
+        self.vehicle, self.boot_id = vehicle, boot_id
+        self._machine = machine
+        self._started_ns = machine.mono_ns()
+        self._published_ns = self._started_ns
+        self.newest: tuple[RoadState, str] | None = None
+        self.messages: Counter[str] = Counter({state: 0 for state in (*STATES, UNKNOWN)})
+        self.reasons: Counter[str] = Counter()
+        self.frames = self.dropped = self.rejected = self.worker_starts = 0
+        self.source = self.predictor = ""
+        self.outputs: Callable[[], Sequence[OutputHealth]] = tuple
+        self.storage: Callable[[], StorageHealth] | None = None
+
+    def published(self, message: RoadState, line: str) -> None:
+        self.newest = (message, line)
+        self._published_ns = self._machine.mono_ns()
+        self.messages[message.state] += 1
+        for reason in message.reasons:
+            if reason in self.reasons or len(self.reasons) < MOST_REASONS:
+                self.reasons[reason] += 1
+
+    def silent_s(self) -> float:
+        """Since the last message, of whatever kind."""
+        return (self._machine.mono_ns() - self._published_ns) / 1e9
+
+    def up_s(self) -> float:
+        return (self._machine.mono_ns() - self._started_ns) / 1e9
+
+    @property
+    def alive(self) -> bool:
+        return self.newest is not None and self.silent_s() * 1000 <= self.newest[0].valid_for_ms
+
+    def health(self) -> dict[str, Any]:
+        message = self.newest[0] if self.newest else None
+        storage = self.storage() if self.storage else None
+        outputs = [asdict(output) for output in self.outputs()]
+        return {
+            "ok": self.alive and all(output["ok"] for output in outputs) and (storage is None or storage.ok),
+            "alive": self.alive,
+            "vehicle": self.vehicle,
+            "boot_id": self.boot_id,
+            "version": __version__,
+            "up_s": round(self.up_s(), 1),
+            "state": message.state if message else UNKNOWN,
+            "reasons": list(message.reasons) if message else ["starting"],
+            "source": self.source,
+            "predictor": self.predictor,
+            "frames": self.frames,
+            "dropped": self.dropped,
+            "rejected": self.rejected,
+            "worker_starts": self.worker_starts,
+            "storage": asdict(storage) if storage else None,
+            "outputs": outputs,
+        }

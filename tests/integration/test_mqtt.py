@@ -1,0 +1,228 @@
+"""States and events through a real broker that goes away and comes back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mosquitto import Backend, Broker, free_port
+
+from edge_road.clock import SystemClock
+from edge_road.errors import ConfigError
+from edge_road.road_state import RoadState, parse_message
+from edge_road.runtime.events.event import Severity, parse_event
+from edge_road.runtime.events.journal import Journal
+from edge_road.runtime.outputs.mqtt import Mqtt
+from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_outputs import EventSettings, MqttOutput
+
+BASE: dict[str, Any] = {
+    "vehicle": "van",
+    "boot_id": "b",
+    "published_mono_ns": 1,
+    "captured_utc": None,
+    "clock_synced": False,
+    "valid_for_ms": 1000,
+    "model_digest": "m",
+    "config_digest": "c",
+    "version": "0",
+}
+
+
+def dry(seq: int) -> RoadState:
+    probabilities = {"dry": 0.9, "wet": 0.1, "icy": 0.0}
+    return RoadState.model_validate(
+        {
+            **BASE,
+            "seq": seq,
+            "state": "dry",
+            "probabilities": probabilities,
+            "captured_mono_ns": 1,
+            "age_ms": 1,
+        }
+    )
+
+
+def blind(seq: int, reason: str) -> RoadState:
+    values = {**BASE, "seq": seq, "state": "unknown", "probabilities": {}, "reasons": (reason,)}
+    return RoadState.model_validate({**values, "captured_mono_ns": None, "age_ms": None})
+
+
+class Sender:
+    """An output with an outbox, as the supervisor would use them."""
+
+    def __init__(self, folder: Path, port: int, **settings: Any) -> None:
+        vehicle = Vehicle(vehicle="van", events=EventSettings(path=folder / "events.sqlite"))
+        self.journal = Journal(vehicle, "b", SystemClock())
+        chosen = MqttOutput(kind="mqtt", port=port, **{"connect_s": 2.0, "keepalive_s": 2, **settings})
+        self.mqtt = Mqtt(chosen, "van", self.journal.writer, blind(0, "offline").to_json, SystemClock())
+        self.journal.start()
+        self.mqtt.start()
+
+    def say(self, message: RoadState) -> None:
+        self.mqtt.publish(message, message.to_json())
+
+    def note(self, number: int) -> None:
+        self.journal.note("state", Severity.NOTE, {"number": number})
+
+    def wait_until_delivered(self) -> None:
+        for _ in range(1000):
+            if self.journal.writer.flush(5) and self.journal.writer.health().waiting == 0:
+                return
+            time.sleep(0.01)
+        raise AssertionError(self.journal.writer.health())
+
+    def close(self) -> None:
+        self.mqtt.close(3)
+        self.journal.writer.close(3)
+
+
+@contextmanager
+def sender_to(folder: Path, port: int, **settings: Any) -> Iterator[Sender]:
+    sender = Sender(folder, port, **settings)
+    try:
+        yield sender
+    finally:
+        sender.close()
+
+
+def numbers(backend: Backend) -> list[int]:
+    events = [parse_event(payload).draft.details for payload in backend.of("events")]
+    return [event["number"] for event in events if "number" in event]
+
+
+def test_a_state_is_retained_and_the_last_word_is_unknown(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Backend(broker.port) as backend:
+        with sender_to(tmp_path, broker.port) as sender:
+            sender.say(dry(1))
+            backend.wait_for(lambda: backend.of("state"))
+            sender.say(blind(2, "shutdown"))
+        backend.wait_for(lambda: len(backend.of("state")) >= 2)
+        with Backend(broker.port) as late:
+            late.wait_for(lambda: late.of("state"))
+            assert parse_message(late.of("state")[0]).reasons == ("shutdown",)
+            assert late.received[0][2], "it was not retained"
+    assert [parse_message(p).state for p in backend.of("state")][:1] == ["dry"]
+
+
+def test_the_broker_forgets_a_state_that_is_no_longer_valid(tmp_path: Path) -> None:
+    with (
+        Broker(tmp_path) as broker,
+        Backend(broker.port) as backend,
+        sender_to(tmp_path, broker.port) as sender,
+    ):
+        sender.say(dry(1))
+        backend.wait_for(lambda: backend.of("state"))
+        time.sleep(2.2)
+        with Backend(broker.port) as late:
+            time.sleep(0.3)
+            assert late.of("state") == []
+
+
+def test_a_daemon_that_vanishes_leaves_offline_behind(tmp_path: Path) -> None:
+    with (
+        Broker(tmp_path) as broker,
+        Backend(broker.port) as backend,
+        sender_to(tmp_path, broker.port) as sender,
+    ):
+        sender.say(dry(1))
+        backend.wait_for(lambda: backend.of("state"))
+        sender.mqtt._closing.set()  # as if killed: no good-bye
+        sender.mqtt._say_last_word = lambda client: client.socket().close() or True  # type: ignore[method-assign,assignment]
+        sender.mqtt._call()
+        backend.wait_for(lambda: parse_message(backend.of("state")[-1]).reasons == ("offline",))
+
+
+def send_amid_outages(broker: Broker, backend: Backend, sender: Sender, events: int, gently: bool) -> None:
+    for first in range(50, events, 50):
+        backend.wait_for(lambda first=first: len(numbers(backend)) >= first - 30)  # type: ignore[misc]
+        broker.down(gently)
+        for number in range(first, first + 50):
+            sender.note(number)
+        time.sleep(0.2)
+        broker.up()
+    backend.wait_for(lambda: set(numbers(backend)) == set(range(events)), timeout_s=40)
+    first_seen = list(dict.fromkeys(numbers(backend)))
+    assert first_seen == sorted(first_seen)
+    sender.wait_until_delivered()
+
+
+def test_what_the_broker_keeps_it_need_not_get_again(tmp_path: Path) -> None:
+    """Delivery ends at the broker: one that saves its sessions loses nothing when it is restarted."""
+    broker = Broker(tmp_path, "allow_anonymous true", f"persistence true\npersistence_location {tmp_path}/")
+    with broker, Backend(broker.port, session=True) as backend, sender_to(tmp_path, broker.port) as sender:
+        for number in range(50):
+            sender.note(number)
+        send_amid_outages(broker, backend, sender, events=150, gently=True)
+
+
+def test_with_the_backends_word_even_a_killed_broker_loses_nothing(tmp_path: Path) -> None:
+    """Down at the start, then killed amid the events, with all that it had in memory."""
+    broker = Broker(tmp_path)
+    with sender_to(tmp_path, broker.port, delivery="backend_ack", resend_s=1.0) as sender:
+        for number in range(50):
+            sender.note(number)
+        with broker, Backend(broker.port) as backend:
+            acknowledge_everything(backend)
+            send_amid_outages(broker, backend, sender, events=150, gently=False)
+
+
+def acknowledge_everything(backend: Backend) -> None:
+    """As a backend does that stores what it gets: it names the last event without a hole before it."""
+    have: set[int] = set()
+    forward = backend.client.on_message
+
+    def on_message(client: Any, data: object, message: Any) -> None:
+        forward(client, data, message)  # type: ignore[misc]
+        if message.topic.endswith("/events"):
+            have.add(parse_event(message.payload).seq)
+            up_to = next(n for n in range(10**6) if n not in have) - 1
+            if up_to >= 0:
+                ack = json.dumps({"boot_id": "b", "up_to_seq": up_to})
+                client.publish("edge_road/van/ack", ack, qos=0)
+
+    backend.client.on_message = on_message
+
+
+def test_a_wrong_password_shows_in_health_and_is_not_hammered(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("wrong\n")
+    settings = {"username": "van", "password_file": tmp_path / "secret"}
+    with (
+        Broker(tmp_path, "allow_anonymous false") as broker,
+        sender_to(tmp_path, broker.port, **settings) as sender,
+    ):
+        sender.note(1)
+        for _ in range(300):
+            if "authorized" in sender.mqtt.health().detail.lower():
+                break
+            time.sleep(0.02)
+        assert not sender.mqtt.health().ok
+        assert "authorized" in sender.mqtt.health().detail.lower()
+        time.sleep(1.0)
+        attempts = (tmp_path / "mosquitto.log").read_text().count("not authorised")
+        assert attempts <= 1
+        assert sender.journal.writer.health().waiting >= 1
+
+
+def test_no_broker_at_all_costs_nothing_but_shows(tmp_path: Path) -> None:
+    with sender_to(tmp_path, free_port()) as sender:
+        slowest_s = 0.0
+        for number in range(300):
+            began_s = time.monotonic()
+            sender.say(dry(number))
+            slowest_s = max(slowest_s, time.monotonic() - began_s)
+        for _ in range(300):
+            if "refused" in sender.mqtt.health().detail.lower():
+                break
+            time.sleep(0.02)
+        assert "refused" in sender.mqtt.health().detail.lower()
+
+
+def test_a_certificate_that_cannot_be_read_is_a_config_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="certificate"):
+        Sender(tmp_path, 1, tls=True, ca_file=tmp_path / "missing.pem")
