@@ -89,7 +89,7 @@ def _read_array(content: bytes) -> npt.NDArray[Any]:
     body = content[file.tell() :]
     if len(body) != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{len(body)} bytes for an array of {dtype} {shape}")
-    return np.frombuffer(body, dtype).reshape(shape)
+    return np.frombuffer(body, dtype).reshape(shape).copy()
 
 
 def _npz_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:

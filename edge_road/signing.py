@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edge_road.bundle import MANIFEST_FILE, load_bundle
@@ -12,6 +12,11 @@ from edge_road.files import sha256, write_atomically
 from edge_road.keys import inline_key, key_id, load_private_key
 from edge_road.trust import SIGNATURE_FILE, Trust
 from edge_road.workspace import newest_bundle
+
+
+def signer(key_path: Path) -> Callable[[bytes], bytes]:
+    """For `write_bundle`, so that a bundle and its signature appear in one step."""
+    return load_private_key(key_path).sign
 
 
 def sign_bundle(folder: Path, key_path: Path) -> str:

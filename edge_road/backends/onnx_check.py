@@ -6,6 +6,7 @@ file can ask for gigabytes. Our own graphs need none of that, so it is refused h
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -99,6 +100,8 @@ def _check_node(node: onnx.NodeProto, where: object) -> None:
     for attribute in node.attribute:
         if attribute.HasField("g") or attribute.graphs:
             _refuse("has a graph inside a node", where, node.op_type, "a plain graph")
+        if attribute.HasField("sparse_tensor") or attribute.sparse_tensors:
+            _refuse("has sparse tensors", where, node.op_type, "dense tensors")
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -114,26 +117,69 @@ def _check_tensor(tensor: onnx.TensorProto, where: object) -> None:
     import onnx
 
     name = tensor.name[:80]
+    if tensor.data_type not in _data_types():
+        _refuse("has a tensor of a strange type", where, f"{name!r}, type {tensor.data_type}", "numbers")
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         _refuse("keeps weights outside the file", where, f"external data of {name!r}", "everything inside")
     if any(size < 0 for size in tensor.dims) or math.prod(tensor.dims) > MOST_ELEMENTS:
         _refuse("has an oversized tensor", where, f"{name!r} {list(tensor.dims)[:8]}", _limit())
+    _check_values(tensor, where)
+
+
+def _check_values(tensor: onnx.TensorProto, where: object) -> None:
+    """As many numbers as the tensor says, and every one of them a number."""
+    import numpy as np
+    from onnx import numpy_helper
+
+    name = tensor.name[:80]
+    try:
+        values = numpy_helper.to_array(tensor)
+    except Exception as error:  # the library's errors share no narrower base
+        raise BackendError(
+            "the ONNX model has a tensor that cannot be read", where=where, got=f"{name!r}: {error}"
+        ) from None
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        _refuse("has weights that are not numbers", where, f"NaN or infinity in {name!r}", "finite weights")
+
+
+@functools.lru_cache(maxsize=1)
+def _data_types() -> frozenset[int]:
+    """No strings, which would be bytes of any length, and none of the types that no classifier has."""
+    from onnx import TensorProto as T
+
+    return frozenset({T.FLOAT, T.FLOAT16, T.DOUBLE, T.INT8, T.UINT8, T.INT32, T.INT64, T.BOOL})
 
 
 def _check_sizes(model: onnx.ModelProto, where: object) -> None:
-    """No tensor on the way may be large either, as far as shapes can be told without running."""
+    """No tensor on the way may be large either, and the size of each can be told without running."""
     import onnx
 
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph
+        one_image = _for_one_image(model)
+        graph = onnx.shape_inference.infer_shapes(one_image, strict_mode=True, data_prop=True).graph
     except Exception as error:  # the library's errors share no narrower base
         raise BackendError(
-            "the shapes of the ONNX model do not fit together", where=where, got=error
+            "the shapes of the ONNX model do not fit together", where=where, got=str(error)[:1000]
         ) from None
-    for value in (*inferred.input, *inferred.value_info, *inferred.output):
-        sizes = [max(d.dim_value, 1) for d in value.type.tensor_type.shape.dim]
+    known = {value.name: value.type.tensor_type for value in (*graph.input, *graph.value_info, *graph.output)}
+    for name in (name for node in graph.node for name in node.output if name):
+        sizes = [d.dim_value for d in known[name].shape.dim] if name in known else [0]
+        if min(sizes, default=1) < 1 or (name in known and not known[name].HasField("shape")):
+            _refuse("makes a tensor whose size cannot be told", where, f"{name[:80]!r}", "fixed sizes")
         if math.prod(sizes) > MOST_ELEMENTS:
-            _refuse("makes an oversized tensor", where, f"{value.name[:80]!r} {sizes[:8]}", _limit())
+            _refuse("makes an oversized tensor", where, f"{name[:80]!r} {sizes[:8]}", _limit())
+
+
+def _for_one_image(model: onnx.ModelProto) -> onnx.ModelProto:
+    """With a batch of 1 every size is a number; what the file claims of its inner tensors is dropped."""
+    one_image = type(model)()
+    one_image.CopyFrom(model)
+    del one_image.graph.value_info[:]
+    for value in (*one_image.graph.input, *one_image.graph.output):
+        sizes = value.type.tensor_type.shape.dim
+        if len(sizes) > 0 and sizes[0].dim_value < 1:
+            sizes[0].dim_value = 1
+    return one_image
 
 
 def _limit() -> str:

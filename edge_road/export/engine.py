@@ -1,51 +1,28 @@
-"""TensorRT engines: built on the device from verified ONNX bytes, with a record beside the plan.
+"""Building engines: on the device from a verified bundle, self-tested before anything uses them.
 
-A plan is executable code for one GPU and one TensorRT version. The record says which, so that no
-reader ever hands unknown bytes to the vendor's runtime.
+The new plan is written beside the old one, compared with the bundle's own outputs, and only then
+put in use; whatever goes wrong before that leaves the engine that was there.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
-from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from pydantic import ValidationError
-
+from edge_road.backends.cuda import Gpu, find_gpu
+from edge_road.backends.engine_life import RTX_COMPUTE, RTX_GPU, key_here, require_gpu, self_test
+from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, EngineStore
 from edge_road.backends.onnx_check import check_onnx
-from edge_road.bundle import Precision
-from edge_road.config import StrictModel, settings_digest
+from edge_road.backends.trt import Flavour, import_tensorrt
+from edge_road.bundle import Bundle, Precision
 from edge_road.errors import BackendError
-from edge_road.export.cuda import Gpu, find_gpu
 from edge_road.export.target import EngineSettings
-from edge_road.export.trt_network import BuildRefused, BuildShape, build_plan
+from edge_road.export.trt_network import BuildOptions, BuildRefused, BuildShape, Built, build
 from edge_road.files import sha256, write_atomically
 
-OLDEST = (10, 3)
-NEWEST_MAJOR = 11
-
-
-class EngineKey(StrictModel):
-    """An engine serves only where all of this is equal."""
-
-    onnx_sha256: str
-    tensorrt: str
-    gpu: str
-    compute: str
-    precision: Precision
-    shape: tuple[int, int, int, int]
-    """largest batch, height, width, 3"""
-
-    @property
-    def name(self) -> str:
-        return f"{self.precision}-{settings_digest(self)[:16]}"
-
-
-class EngineRecord(StrictModel):
-    key: EngineKey
-    plan_sha256: str
-    plan_bytes: int
+LARGEST_CACHE_BYTES = 64 * 2**20
 
 
 def why_no_engine() -> str | None:
@@ -58,85 +35,106 @@ def why_no_engine() -> str | None:
 
 
 def build_engine(
-    onnx_bytes: bytes, precision: Precision, shape: BuildShape, settings: EngineSettings, folder: Path
+    bundle: Bundle, precision: Precision, settings: EngineSettings, store: EngineStore
 ) -> EngineRecord:
-    """Build, then write `<name>.plan` and, when it is safely there, `<name>.json`."""
-    gpu = find_gpu()
-    if gpu is None:
-        raise BackendError("an engine needs a GPU", got=why_no_engine(), fix="run this on the device")
-    trt = _import_tensorrt()
-    check_onnx(onnx_bytes, where=f"{precision} model")
+    """Build for this machine's GPU, self-test, put in use."""
+    gpu = require_gpu()
+    trt = import_tensorrt()
+    key = device_key(bundle, precision, settings, gpu, trt.__version__)
+    built = _build(trt, bundle, precision, settings, _read_cache(store, key, settings))
+    record = _write(store, key, built, settings)
     try:
-        logger = trt.Logger(trt.Logger.Severity.WARNING)
-        plan = build_plan(trt, logger, onnx_bytes, shape, settings.workspace_mib)
-    except BuildRefused as refusal:
-        raise BackendError("TensorRT refuses the model", where=precision, got=refusal) from None
-    record = EngineRecord(
-        key=engine_key(onnx_bytes, trt.__version__, gpu, precision, shape),
-        plan_sha256=sha256(plan),
-        plan_bytes=len(plan),
-    )
-    try:
-        _write_engine(record, plan, folder)
-    except OSError as error:
-        raise BackendError("the engine cannot be written", where=folder, got=error.strerror) from None
+        predictor, record = self_test(bundle, store, record)
+        predictor.close()
+    except BackendError as error:
+        (store.folder / record.plan_file).unlink(missing_ok=True)
+        raise BackendError(
+            "the new engine failed its self-test and is not used",
+            where=record.plan_file,
+            got=f"{error.what}, {error.details.get('got', '')}",
+            fix="another precision, or the ONNX backend, which serves meanwhile",
+        ) from None
+    store.put_in_use(record)
+    if built.timing_cache:
+        write_atomically(store.folder / _cache_name(key), built.timing_cache)
     return record
 
 
-def _write_engine(record: EngineRecord, plan: bytes, folder: Path) -> None:
-    """The old record goes first and the new one comes last: a plan without its record is never used."""
-    path = folder / f"{record.key.name}.plan"
-    path.with_suffix(".json").unlink(missing_ok=True)
-    write_atomically(path, plan)
-    write_atomically(path.with_suffix(".json"), record.model_dump_json(indent=2).encode() + b"\n")
+def build_rtx_engine(
+    bundle: Bundle, precision: Precision, settings: EngineSettings, store: EngineStore
+) -> EngineRecord:
+    """For RTX desktops, on any machine; the desktop self-tests it when it opens it."""
+    trt = import_tensorrt("tensorrt_rtx")
+    desktop = Gpu(RTX_GPU, RTX_COMPUTE)
+    key = device_key(bundle, precision, settings, desktop, trt.__version__, "tensorrt_rtx")
+    plain = settings.model_copy(update={"dla_core": None, "version_compatible": False})
+    record = _write(store, key, _build(trt, bundle, precision, plain, None), plain)
+    store.put_in_use(record)
+    return record
 
 
-def engine_key(
-    onnx_bytes: bytes, tensorrt: str, gpu: Gpu, precision: Precision, shape: BuildShape
+def device_key(
+    bundle: Bundle,
+    precision: Precision,
+    settings: EngineSettings,
+    gpu: Gpu,
+    version: str,
+    flavour: Flavour = "tensorrt",
 ) -> EngineKey:
-    return EngineKey(
-        onnx_sha256=sha256(onnx_bytes),
-        tensorrt=tensorrt,
-        gpu=gpu.name,
-        compute=gpu.compute,
-        precision=precision,
-        shape=shape.of_batch(shape.fixed or shape.largest),
-    )
-
-
-def load_plan(key: EngineKey, folder: Path) -> bytes | None:
-    """The verified plan that was built for exactly this key, or none."""
-    try:
-        record = EngineRecord.model_validate_json((folder / f"{key.name}.json").read_bytes())
-        plan = (folder / f"{key.name}.plan").read_bytes()
-    except (OSError, ValidationError):
-        return None
-    return plan if record.key == key and sha256(plan) == record.plan_sha256 else None
+    on_gpu = settings.dla_core is None or flavour == "tensorrt_rtx"
+    device: Device = "gpu" if on_gpu else "dla0" if settings.dla_core == 0 else "dla1"
+    batch = settings.largest_batch
+    return key_here(bundle, precision, gpu, version, flavour, batch=batch, device=device)
 
 
 def import_tensorrt_rtx() -> ModuleType:
-    """TensorRT for RTX GPUs has the same Python interface, and builds without a GPU."""
+    """For those who want the module itself, with its own ImportError."""
     import tensorrt_rtx
 
     module: ModuleType = tensorrt_rtx
     return module
 
 
-def _import_tensorrt() -> ModuleType:
+def _build(
+    trt: Any, bundle: Bundle, precision: Precision, settings: EngineSettings, cache: bytes | None
+) -> Built:
+    onnx_bytes = bundle.model_bytes(precision)
+    check_onnx(onnx_bytes, where=f"{precision} model")
+    batch, height, width, _ = bundle.manifest.input_shape
+    shape = BuildShape(height, width, batch, settings.typical_batch, settings.largest_batch)
+    options = BuildOptions(settings.workspace_mib, settings.version_compatible, settings.dla_core, cache)
+    logger = trt.Logger(trt.Logger.Severity.WARNING)
     try:
-        import tensorrt
-    except ImportError as error:
-        raise BackendError(
-            "TensorRT's Python module cannot be imported",
-            got=error,
-            fix="on a Jetson: sudo apt install python3-libnvinfer, and a venv with --system-site-packages",
-        ) from None
-    version = tuple(int(part) for part in re.findall(r"\d+", tensorrt.__version__)[:2])
-    if version < OLDEST or version[0] > NEWEST_MAJOR:
-        raise BackendError(
-            "this version of TensorRT is not supported",
-            got=tensorrt.__version__,
-            expected=f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST_MAJOR}.x",
-        )
-    module: ModuleType = tensorrt
-    return module
+        return build(trt, logger, onnx_bytes, shape, options)
+    except BuildRefused as refusal:
+        raise BackendError("TensorRT refuses the model", where=precision, got=refusal) from None
+
+
+def _write(store: EngineStore, key: EngineKey, built: Built, settings: EngineSettings) -> EngineRecord:
+    record = EngineRecord(
+        key=key,
+        plan_sha256=sha256(built.plan),
+        plan_bytes=len(built.plan),
+        version_compatible=settings.version_compatible,
+    )
+    try:
+        store.write_plan(record, built.plan)
+    except OSError as error:
+        raise BackendError("the engine cannot be written", where=store.folder, got=error.strerror) from None
+    return record
+
+
+def _read_cache(store: EngineStore, key: EngineKey, settings: EngineSettings) -> bytes | None:
+    if not settings.timing_cache:
+        return None
+    try:
+        with open(store.folder / _cache_name(key), "rb") as file:
+            return file.read(LARGEST_CACHE_BYTES)
+    except OSError:
+        return b""
+
+
+def _cache_name(key: EngineKey) -> str:
+    """One for each TensorRT and GPU: timings of another say nothing."""
+    device = re.sub(r"[^A-Za-z0-9.]+", "_", f"{key.gpu} {key.compute} {key.device} {key.tensorrt}")
+    return f"{device}.timing"

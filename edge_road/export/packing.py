@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from edge_road.frames import Floats
 from edge_road.recipe import Recipe
 
 
-def pack(export: Export, path: Path) -> Bundle:
+def pack(export: Export, path: Path, sign: Callable[[bytes], bytes] | None = None) -> Bundle:
     """Check the released artefacts once more as a bundle, write it in one step, read it back."""
     refuse_foreign_folder(path)
     probe = _probe(export)
@@ -44,7 +44,7 @@ def pack(export: Export, path: Path) -> Bundle:
     manifest = _manifest(export, probe, contents)
     _require_own_outputs(Bundle(path, manifest, contents, digest=""))
     try:
-        write_bundle(path, manifest, contents)
+        write_bundle(path, manifest, contents, sign)
     except OSError as error:
         raise BundleError(
             "the bundle cannot be written",

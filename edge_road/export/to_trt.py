@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from edge_road.backends.engine_store import store_of
 from edge_road.bundle import MANIFEST_FILE, Bundle, load_bundle
 from edge_road.errors import BackendError, ConfigError, EdgeRoadError
 from edge_road.export.engine import build_engine, why_no_engine
 from edge_road.export.steps import Steps
 from edge_road.export.target import EngineSettings, Target, load_target
-from edge_road.export.trt_network import BuildShape
+from edge_road.signing import signer
 from edge_road.workspace import bundles, newest_run
 
 DESCRIPTION = """Turn a run into a bundle that a vehicle runs: ONNX, INT8, checked and measured. On a device
@@ -26,9 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise BackendError("an engine was required", got=lack, fix="run this on the device, or without it")
     if not (source / MANIFEST_FILE).is_file():
         out = options.out or bundles() / source.name
-        bundle = _make_bundle(source, out.resolve(), options.data, target, steps)
-    elif options.out or options.data:
-        raise ConfigError("--out and --data are for a run", where=source, got="a bundle")
+        bundle = _make_bundle(source, out.resolve(), options.data, target, steps, options.sign)
+    elif options.out or options.data or options.sign:
+        raise ConfigError("--out, --data and --sign are for a run", where=source, got="a bundle")
     else:
         bundle = load_bundle(source)
     _build_engines(bundle, target.engine, options.require_engine, steps)
@@ -45,20 +46,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help="folder of the run's images, when they have moved"
     )
+    parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the bundle with this private key")
     parser.add_argument("--require-engine", action="store_true", help="fail where no engine can be built")
     return parser
 
 
-def _make_bundle(run: Path, out: Path, images: Path | None, target: Target, steps: Steps) -> Bundle:
+def _make_bundle(
+    run: Path, out: Path, images: Path | None, target: Target, steps: Steps, key: Path | None
+) -> Bundle:
     from edge_road.export.exporting import export_run
     from edge_road.export.packing import pack, refuse_foreign_folder
 
     print(f"export {run} for target {target.name}")
     refuse_foreign_folder(out)
+    sign = None if key is None else signer(key)
     export = export_run(run, target, steps, images)
     with steps.step("write and read back") as outcome:
-        bundle = pack(export, out)
-        outcome.text = f"digest {bundle.digest[:16]}"
+        bundle = pack(export, out, sign)
+        outcome.text = f"digest {bundle.digest[:16]}, {'signed' if sign else 'unsigned'}"
     for name, judged in export.artefacts.items():
         print(f"gate: {name} {'released' if judged.verdict.passed else 'REFUSED, not in the bundle'}")
         for reason in judged.verdict.reasons:
@@ -74,15 +79,12 @@ def _build_engines(bundle: Bundle, settings: EngineSettings, required: bool, ste
             f"        On the device: copy the bundle and run python export/to_trt.py {bundle.path.name}"
         )
         return
-    batch, height, width, _ = bundle.manifest.input_shape
-    shape = BuildShape(height, width, batch, settings.typical_batch, settings.largest_batch)
-    folder = bundle.path.with_name(f"{bundle.path.name}.engines")
+    store = store_of(bundle.path)
     for precision in bundle.manifest.artefacts:
         with steps.step(f"build {precision} engine") as outcome:
             try:
-                onnx_bytes = bundle.model_bytes(precision)
-                record = build_engine(onnx_bytes, precision, shape, settings, folder)
-                outcome.text = f"{folder / record.key.name}.plan, {record.plan_bytes / 1e6:.1f} MB"
+                record = build_engine(bundle, precision, settings, store)
+                outcome.text = f"{store.folder / record.plan_file}, {record.plan_bytes / 1e6:.1f} MB"
             except EdgeRoadError as error:
                 if required:
                     raise

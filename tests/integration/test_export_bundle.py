@@ -10,15 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_cuda import install_fake_gpu, remove_gpu
 from fake_tensorrt import install_fake_tensorrt
 from tiny_run import draw_pictures, write_tiny_run
 
+from edge_road.backends.engine_store import store_of
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.bundle import Bundle, load_bundle, record_files, write_bundle
 from edge_road.cli import command
 from edge_road.evaluation.smoke import SMOKE_TESTS
-from edge_road.export import engine, exporting, onnx_graph
-from edge_road.export.cuda import Gpu
+from edge_road.export import exporting, onnx_graph
 from edge_road.nn.predictor import load_run
 
 TARGET = """
@@ -218,7 +219,7 @@ def test_ctrl_c_leaves_nothing_behind(quick: Path, monkeypatch: pytest.MonkeyPat
 def test_a_required_engine_without_a_gpu_fails_before_any_work(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "find_gpu", lambda: None)
+    remove_gpu(monkeypatch)
     assert export_quickly(quick, "--require-engine") == 4
     captured = capsys.readouterr()
     assert "no NVIDIA GPU" in captured.err
@@ -229,11 +230,12 @@ def test_on_a_device_a_bundle_becomes_engines(
     bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copied = Path(shutil.copytree(bundle.path, tmp_path / "tiny"))
-    monkeypatch.setattr(engine, "find_gpu", lambda: Gpu("Orin", "8.7"))
+    install_fake_gpu(monkeypatch)
     install_fake_tensorrt(monkeypatch)
     assert command("to-trt", [str(copied), "--require-engine", "--target", "jetson_orin"]) == 0
-    names = sorted(path.name.split("-")[0] + path.suffix for path in (tmp_path / "tiny.engines").iterdir())
-    assert names == ["float32.json", "float32.plan", "int8.json", "int8.plan"]
+    records = store_of(copied).records()
+    assert sorted(record.key.precision for record in records) == ["float32", "int8"]
+    assert all(record.off_by is not None for record in records)
     assert load_bundle(copied).digest == bundle.digest
     assert "build int8 engine" in capsys.readouterr().out
 

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_tensorrt import install_fake_tensorrt
+from fake_cuda import install_fake_gpu, remove_gpu
+from fake_tensorrt import Runtime, install_fake_tensorrt
 from onnx import numpy_helper
+from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
+from edge_road.backends.engine_store import EngineStore, store_of
+from edge_road.bundle import Bundle, load_bundle
+from edge_road.cli import command
 from edge_road.errors import BackendError
 from edge_road.export import engine
 from edge_road.export.calibration import activation_reach
-from edge_road.export.cuda import Gpu
-from edge_road.export.engine import EngineRecord, build_engine, engine_key, load_plan, why_no_engine
+from edge_road.export.engine import build_engine, build_rtx_engine, why_no_engine
 from edge_road.export.onnx_edit import read_model, write_model
 from edge_road.export.quantize import quantizable_nodes, quantize, quantized_tensors
 from edge_road.export.target import CalibrationSettings, EngineSettings
-from edge_road.export.trt_network import BuildShape
+from edge_road.export.trt_network import has_dla
 
-ORIN = Gpu("Orin", "8.7")
-SHAPE = BuildShape(*SIZE, typical=1, largest=4)
 SETTINGS = EngineSettings(largest_batch=4)
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with a GPU and TensorRT 10.3."""
-    monkeypatch.setattr(engine, "find_gpu", lambda: ORIN)
-    install_fake_tensorrt(monkeypatch)
+MakeBundle = Callable[..., Bundle]
 
 
 def int8_bytes() -> bytes:
@@ -38,128 +35,208 @@ def int8_bytes() -> bytes:
     return quantize(content, reach, [node.name for node in quantizable_nodes(content)])
 
 
+@pytest.fixture
+def make(tmp_path: Path) -> MakeBundle:
+    def make(model: bytes | None = None, name: str = "small") -> Bundle:
+        write_small_bundle(tmp_path / name, model or conv_bytes(), size=SIZE, features=8)
+        return load_bundle(tmp_path / name)
+
+    return make
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EngineStore:
+    return store_of(tmp_path / "small")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    (tmp_path / "target.toml").write_text('name = "test"\n[engine]\nlargest_batch = 4\n')
+    return str(tmp_path / "target.toml")
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with a GPU and TensorRT 10.3."""
+    install_fake_gpu(monkeypatch)
+    install_fake_tensorrt(monkeypatch)
+
+
 @pytest.mark.usefixtures("device")
-def test_plan_and_record_lie_side_by_side_and_are_found_again(tmp_path: Path) -> None:
-    record = build_engine(int8_bytes(), "int8", SHAPE, SETTINGS, tmp_path)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".plan", ".json"}
+def test_an_engine_is_built_self_tested_and_recorded(make: MakeBundle, store: EngineStore) -> None:
+    record = build_engine(make(), "float32", SETTINGS, store)
+    assert store.records() == [record]
     assert record.key.shape == (4, *SIZE, 3)
-    plan = load_plan(record.key, tmp_path)
-    assert plan is not None
-    assert plan.startswith(b"plan")
+    assert record.off_by is not None
+    assert record.off_by < 1e-4
+    assert record.layers == {"int8": 1, "float32": 1}
+    assert sorted(p.suffix for p in store.folder.iterdir()) == [".json", ".plan", ".timing"]
 
 
 @pytest.mark.parametrize("version", ["10.3.0", "10.16.1.11", "11.4.0.106"])
 def test_one_path_serves_every_supported_version(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: str, make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "find_gpu", lambda: ORIN)
+    install_fake_gpu(monkeypatch)
     install_fake_tensorrt(monkeypatch, version)
-    assert build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path).key.tensorrt == version
-
-
-@pytest.mark.parametrize("version", ["8.6.1", "10.2.0", "12.0.0"])
-def test_other_versions_are_refused(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "find_gpu", lambda: ORIN)
-    install_fake_tensorrt(monkeypatch, version)
-    with pytest.raises(BackendError, match="not supported"):
-        build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path)
+    assert build_engine(make(), "float32", SETTINGS, store).key.tensorrt == version
 
 
 @pytest.mark.usefixtures("device")
-def test_a_graph_of_a_fixed_batch_needs_no_profile(tmp_path: Path) -> None:
-    fixed = BuildShape(*SIZE, fixed=2)
-    assert build_engine(conv_bytes(2), "float32", fixed, SETTINGS, tmp_path).key.shape[0] == 2
+def test_after_an_upgrade_only_what_is_missing_is_built_again(
+    make: MakeBundle,
+    store: EngineStore,
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = str(make().path)
+    build = ["build", path, "--target", target]
+    assert command("engine", build) == 0
+    assert command("engine", build) == 0
+    assert "serves here already" in capsys.readouterr().out
+    install_fake_tensorrt(monkeypatch, "10.16.1.11")
+    assert command("engine", build) == 0
+    assert sorted(record.key.tensorrt for record in store.records()) == ["10.16.1.11", "10.3.0"]
+    assert command("engine", ["list", path]) == 0
+    listed = capsys.readouterr().out
+    assert "no: TensorRT is 10.16.1.11" in listed
+    assert command("engine", ["verify", path]) == 0
+    assert command("engine", ["prune", path]) == 0
+    assert [record.key.tensorrt for record in store.records()] == ["10.16.1.11"]
 
 
 @pytest.mark.usefixtures("device")
-def test_what_tensorrt_refuses_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_new_engine_that_fails_its_self_test_leaves_the_old_one(
+    make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = make()
+    good = build_engine(bundle, "float32", SETTINGS, store)
+    real = Runtime.deserialize_cuda_engine
+
+    def other_model(self: Runtime, serialized_engine: bytes) -> object:
+        model = conv_bytes(seed=1)
+        return real(self, serialized_engine[: serialized_engine.index(b"\n") + 1] + model)
+
+    monkeypatch.setattr(Runtime, "deserialize_cuda_engine", other_model)
+    bigger = SETTINGS.model_copy(update={"workspace_mib": 600})
+    with pytest.raises(BackendError, match="failed its self-test") as caught:
+        build_engine(bundle, "float32", bigger, store)
+    assert "own outputs" in caught.value.details["got"]
+    assert store.records() == [good]
+    assert [path.name for path in store.folder.glob("*.plan")] == [good.plan_file]
+
+
+@pytest.mark.usefixtures("device")
+def test_a_graph_of_a_fixed_batch_needs_no_profile(make: MakeBundle, store: EngineStore) -> None:
+    bundle = make(conv_bytes(2))
+    manifest = bundle.manifest.model_copy(update={"input_shape": (2, *SIZE, 3)})
+    fixed = Bundle(bundle.path, manifest, bundle.contents, bundle.digest)
+    assert build_engine(fixed, "float32", SETTINGS, store).key.shape[0] == 2
+
+
+@pytest.mark.usefixtures("device")
+def test_what_tensorrt_refuses_is_named_and_leaves_nothing(make: MakeBundle, store: EngineStore) -> None:
     model = read_model(int8_bytes())
     zero = next(tensor for tensor in model.graph.initializer if tensor.name == "unit_zero")
     zero.CopyFrom(numpy_helper.from_array(np.int8(3).reshape(()), "unit_zero"))
     with pytest.raises(BackendError, match="refuses the model") as caught:
-        build_engine(write_model(model), "int8", SHAPE, SETTINGS, tmp_path)
+        build_engine(make(write_model(model)), "float32", SETTINGS, store)
     assert "unit_zero: Assertion failed: zero point must be zero" in caught.value.details["got"]
-    assert not list(tmp_path.iterdir())
+    assert not store.folder.exists()
 
 
 def test_without_a_gpu_nothing_of_tensorrt_is_touched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: MakeBundle, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "find_gpu", lambda: None)
-    monkeypatch.setattr(engine, "_import_tensorrt", lambda: pytest.fail("it was imported"))
+    remove_gpu(monkeypatch)
+    monkeypatch.setattr(engine, "import_tensorrt", lambda *_: pytest.fail("it was imported"))
     assert why_no_engine() == "this machine has no NVIDIA GPU"
-    with pytest.raises(BackendError, match="needs a GPU") as caught:
-        build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path)
-    assert caught.value.exit_code == 4
+    path = str(make().path)
+    for words in (["build", path, "--target", target], ["verify", path]):
+        assert command("engine", words) == 4
+        assert "this machine has no NVIDIA GPU" in capsys.readouterr().err
+    assert command("engine", ["list", path]) == 0
+    assert "none in" in capsys.readouterr().out
 
 
-def test_a_gpu_without_tensorrt_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "find_gpu", lambda: ORIN)
+def test_a_gpu_without_tensorrt_says_what_to_install(
+    make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_fake_gpu(monkeypatch)
     monkeypatch.setitem(__import__("sys").modules, "tensorrt", None)
     with pytest.raises(BackendError, match="cannot be imported") as caught:
-        build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path)
+        build_engine(make(), "float32", SETTINGS, store)
     assert "libnvinfer" in caught.value.details["to do"]
 
 
 @pytest.mark.usefixtures("device")
+def test_workspace_and_version_compatibility_reach_tensorrt(make: MakeBundle, store: EngineStore) -> None:
+    settings = EngineSettings(workspace_mib=64, version_compatible=True, timing_cache=False)
+    record = build_engine(make(), "float32", settings, store)
+    plan = store.read_plan(record)
+    assert b'"pools": [67108864]' in plan
+    assert b"VERSION_COMPATIBLE" in plan
+    assert record.version_compatible
+    assert not list(store.folder.glob("*.timing"))
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("stored", [b"10.3.0 timings", b"11.0 timings", b""])
+def test_a_timing_cache_of_another_version_is_set_aside(
+    stored: bytes, make: MakeBundle, store: EngineStore
+) -> None:
+    store.folder.mkdir()
+    cache = store.folder / "Orin_8.7_gpu_10.3.0.timing"
+    cache.write_bytes(stored)
+    build_engine(make(), "float32", SETTINGS, store)
+    assert cache.read_bytes() == b"10.3.0 timings"
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"tensorrt": "10.4.0"},
-        {"gpu": "Other"},
-        {"compute": "8.6"},
-        {"precision": "int8"},
-        {"shape": (8, *SIZE, 3)},
-        {"onnx_sha256": "0" * 64},
-    ],
+    ("version", "cores", "built"),
+    [("10.3.0", 2, True), ("10.3.0", 0, False), ("10.16.1.11", 2, False), ("11.4.0", 2, False)],
 )
-def test_an_engine_of_another_device_version_or_model_is_never_loaded(
-    change: dict[str, object], tmp_path: Path
+def test_dla_is_used_where_platform_and_version_have_it(
+    version: str,
+    cores: int,
+    built: bool,
+    make: MakeBundle,
+    store: EngineStore,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    record = build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path)
-    wanted = record.key.model_copy(update=change)
-    assert load_plan(wanted, tmp_path) is None
-    # Not even when its files carry the wanted name.
-    for suffix in (".plan", ".json"):
-        (tmp_path / f"{record.key.name}{suffix}").rename(tmp_path / f"{wanted.name}{suffix}")
-    assert load_plan(wanted, tmp_path) is None
+    install_fake_gpu(monkeypatch)
+    install_fake_tensorrt(monkeypatch, version, cores)
+    settings = SETTINGS.model_copy(update={"dla_core": 1})
+    if built:
+        record = build_engine(make(), "float32", settings, store)
+        assert record.key.device == "dla1"
+        assert b'"flags": ["GPU_FALLBACK"]' in store.read_plan(record)
+    else:
+        with pytest.raises(BackendError, match="refuses the model") as caught:
+            build_engine(make(), "float32", settings, store)
+        assert "no DLA core 1 here" in caught.value.details["got"]
 
 
-@pytest.mark.usefixtures("device")
-def test_a_changed_plan_or_a_damaged_record_is_never_loaded(tmp_path: Path) -> None:
-    record = build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path)
-    plan, sidecar = (tmp_path / f"{record.key.name}{suffix}" for suffix in (".plan", ".json"))
-    good = plan.read_bytes()
-    plan.write_bytes(good[:-1] + b"x")
-    assert load_plan(record.key, tmp_path) is None
-    plan.write_bytes(good)
-    assert load_plan(record.key, tmp_path) == good
-    sidecar.write_text("{")
-    assert load_plan(record.key, tmp_path) is None
-    sidecar.unlink()
-    assert load_plan(record.key, tmp_path) is None
+def test_versions_with_dla() -> None:
+    with_dla = [v for v in ("10.3.0", "10.7.0", "10.8.0", "11.0", "11.4.0", "11.4.1", "11.5") if has_dla(v)]
+    assert with_dla == ["10.3.0", "10.7.0", "11.4.1", "11.5"]
 
 
-@pytest.mark.usefixtures("device")
-def test_a_crash_between_plan_and_record_leaves_no_usable_engine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_engine_for_rtx_desktops_is_built_without_a_gpu(
+    make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path).key
-    monkeypatch.setattr(EngineRecord, "model_dump_json", lambda *_, **__: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        build_engine(conv_bytes(), "float32", SHAPE, SETTINGS, tmp_path)
-    assert load_plan(key, tmp_path) is None
-
-
-def test_the_key_names_everything_an_engine_depends_on() -> None:
-    key = engine_key(conv_bytes(), "10.3.0", ORIN, "int8", SHAPE)
-    assert (key.tensorrt, key.gpu, key.compute, key.precision) == ("10.3.0", "Orin", "8.7", "int8")
-    assert key.name != engine_key(conv_bytes(seed=1), "10.3.0", ORIN, "int8", SHAPE).name
+    """The real TensorRT-RTX."""
+    pytest.importorskip("tensorrt_rtx", reason="TensorRT-RTX is not installed", exc_type=ImportError)
+    remove_gpu(monkeypatch)
+    record = build_rtx_engine(make(), "float32", SETTINGS, store)
+    assert record.key.tensorrt.startswith("rtx 1.")
+    assert (record.key.gpu, record.off_by) == ("RTX", None)
+    assert len(store.read_plan(record)) == record.plan_bytes > 1000
 
 
 @pytest.mark.hardware
-def test_a_real_engine_is_built_where_a_gpu_is(tmp_path: Path) -> None:
+def test_a_real_engine_is_built_where_a_gpu_is(make: MakeBundle, store: EngineStore) -> None:
     if lack := why_no_engine():
         pytest.skip(lack)
-    record = build_engine(int8_bytes(), "int8", SHAPE, SETTINGS, tmp_path)
-    assert load_plan(record.key, tmp_path) is not None
+    assert build_engine(make(), "float32", SETTINGS, store).off_by is not None

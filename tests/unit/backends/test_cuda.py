@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_road.export.cuda import Gpu, find_gpu
+from edge_road.backends.cuda import Gpu, find_gpu
 
 DRIVER = """
 #include <string.h>

@@ -1,0 +1,162 @@
+"""From a bundle to the best predictor that this machine has: a self-tested engine, else ONNX Runtime.
+
+An engine that is missing, of another TensorRT or GPU, damaged or wrong on the probe frames never
+keeps a vehicle blind: ONNX Runtime serves, the reason is told, and a rebuild goes on beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from edge_road.backends.cuda import Gpu, find_gpu
+from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, EngineStore, wanted_key
+from edge_road.backends.onnxrt import OnnxPredictor
+from edge_road.backends.probe_check import check_probe
+from edge_road.backends.trt import Flavour, TrtPredictor, import_tensorrt
+from edge_road.bundle import Bundle, Precision
+from edge_road.errors import BackendError
+from edge_road.predictor import Predictor
+
+RTX_GPU = "RTX"
+RTX_COMPUTE = "7.5"
+"""TensorRT-RTX compiles its kernels on the desktop, for Turing and every newer GPU"""
+_TYPES = (("int8", r"int8"), ("float16", r"half|fp16"), ("float32", r"float|fp32"))
+
+
+@dataclass(frozen=True)
+class Opened:
+    predictor: Predictor
+    degraded: str | None
+    """why this is not the engine that was asked for"""
+
+
+def open_best(
+    bundle: Bundle, precision: Precision, store: EngineStore, *, batch: int = 1, threads: int = 1
+) -> Opened:
+    """The engine, or the CPU's model (always float32) with the reason."""
+    try:
+        return Opened(open_engine(bundle, precision, store, batch=batch), None)
+    except BackendError as error:
+        reason = f"{error.what}: {error.details['got']}" if "got" in error.details else error.what
+    predictor = OnnxPredictor.from_bundle(bundle, "float32", threads)
+    check_probe(predictor, bundle.probe(), "float32")
+    return Opened(predictor, reason)
+
+
+def open_engine(
+    bundle: Bundle,
+    precision: Precision,
+    store: EngineStore,
+    *,
+    batch: int = 1,
+    device: Device = "gpu",
+    flavour: Flavour = "tensorrt",
+) -> TrtPredictor:
+    """Never deserialises a plan that was built for anything else; falls back to the one before."""
+    gpu = require_gpu()
+    version = import_tensorrt(flavour).__version__
+    wanted = key_here(bundle, precision, gpu, version, flavour, batch=batch, device=device)
+    record = store.find(wanted)
+    if record is None:
+        raise BackendError(
+            "there is no engine for this device",
+            where=store.folder,
+            got=store.why_none(wanted),
+            fix=f"edge-road engine build {bundle.path}",
+        )
+    while True:
+        try:
+            return _open_record(bundle, store, record, flavour)
+        except BackendError as error:
+            previous = store.take_back(record, str(error))
+            if previous is None:
+                raise
+            record = previous
+
+
+def key_here(
+    bundle: Bundle,
+    precision: Precision,
+    gpu: Gpu,
+    version: str,
+    flavour: Flavour = "tensorrt",
+    *,
+    batch: int = 1,
+    device: Device = "gpu",
+) -> EngineKey:
+    """What an engine for this machine must be made for."""
+    if flavour == "tensorrt_rtx":
+        if tuple(map(int, gpu.compute.split("."))) < tuple(map(int, RTX_COMPUTE.split("."))):
+            raise BackendError("TensorRT-RTX needs a newer GPU", got=gpu.compute, expected=RTX_COMPUTE)
+        version, gpu = f"rtx {version}", Gpu(RTX_GPU, RTX_COMPUTE)
+    return wanted_key(
+        bundle,
+        precision,
+        tensorrt=version,
+        gpu=gpu.name,
+        compute=gpu.compute,
+        batch=batch,
+        device=device,
+    )
+
+
+def self_test(
+    bundle: Bundle, store: EngineStore, record: EngineRecord, flavour: Flavour = "tensorrt"
+) -> tuple[TrtPredictor, EngineRecord]:
+    """Load the plan and compare it with the bundle's own outputs; the record tells how it went."""
+    manifest, key = bundle.manifest, record.key
+    plan = store.read_plan(record)
+    with store.opening(record):
+        predictor = TrtPredictor(
+            plan,
+            manifest.class_list,
+            (manifest.preprocessing.height, manifest.preprocessing.width),
+            manifest.outputs["features"][0],
+            name=f"{flavour} {key.precision} on {key.gpu}"
+            + ("" if key.device == "gpu" else f" {key.device}"),
+            trt=import_tensorrt(flavour),
+            host_code=record.version_compatible,
+        )
+        off_by = check_probe(predictor, bundle.probe(), key.precision)
+    layers = layer_types(predictor.inspect())
+    return predictor, record.model_copy(update={"off_by": off_by, "layers": layers})
+
+
+def rebuild_command(bundle: Path) -> list[str]:
+    """What a daemon starts beside itself when there is no engine; it ends by itself."""
+    return [sys.executable, "-m", "edge_road.cli", "engine", "build", str(bundle)]
+
+
+def layer_types(information: str) -> dict[str, int]:
+    """Data type -> layers whose first input has it, from the engine inspector's JSON."""
+    try:
+        layers = json.loads(information)["Layers"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return dict(Counter(_type_of(layer) for layer in layers if isinstance(layer, dict)))
+
+
+def require_gpu() -> Gpu:
+    gpu = find_gpu()
+    if gpu is None:
+        raise BackendError(
+            "an engine needs a GPU", got="this machine has no NVIDIA GPU", fix="run this on the device"
+        )
+    return gpu
+
+
+def _open_record(bundle: Bundle, store: EngineStore, record: EngineRecord, flavour: Flavour) -> TrtPredictor:
+    if reason := store.why_refused(record):
+        raise BackendError("an engine failed here before", where=record.plan_file, got=reason)
+    return self_test(bundle, store, record, flavour)[0]
+
+
+def _type_of(layer: dict[str, object]) -> str:
+    inputs = layer.get("Inputs")
+    text = json.dumps(inputs[:1] if isinstance(inputs, list) else []).lower()
+    return next((name for name, pattern in _TYPES if re.search(pattern, text)), "other")

@@ -1,0 +1,165 @@
+"""`edge-road engine`: build, list, verify and prune the TensorRT engines of a bundle."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road.backends.cuda import find_gpu
+from edge_road.backends.engine_life import open_engine, require_gpu
+from edge_road.backends.engine_store import EngineRecord, EngineStore, store_of
+from edge_road.backends.trt import import_tensorrt
+from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
+from edge_road.errors import BackendError
+from edge_road.export.engine import build_engine, build_rtx_engine, device_key
+from edge_road.export.steps import Steps
+from edge_road.export.target import EngineSettings, load_target
+from edge_road.trust import DEVELOPMENT, Trust
+from edge_road.workspace import newest_bundle
+
+HEADER = ("engine", "MB", "TensorRT", "GPU", "batch", "off by", "layers", "here")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    bundle = load_bundle((options.bundle or newest_bundle()).resolve(), _trust(options.trusted_key))
+    store = store_of(bundle.path)
+    if options.action == "build":
+        settings = load_target(options.target).engine
+        _build(bundle, store, _precisions(bundle, options.precision), settings, options)
+    elif options.action == "list":
+        _list(bundle, store)
+    elif options.action == "verify":
+        _verify(bundle, store)
+    else:
+        _prune(bundle, store)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="edge-road engine", description=__doc__)
+    actions = parser.add_subparsers(dest="action", required=True)
+    build = actions.add_parser("build", help="build what is missing for this TensorRT and GPU")
+    build.add_argument("--precision", choices=tuple(MODEL_FILES), help="only this one (all of the bundle)")
+    build.add_argument("--target", metavar="FILE", help="a TOML file, or a name in export/targets (vehicle)")
+    build.add_argument("--force", action="store_true", help="build again what is there")
+    build.add_argument("--rtx", action="store_true", help="for RTX desktops; needs no GPU here")
+    actions.add_parser("list", help="what has been built, and whether it serves here")
+    actions.add_parser("verify", help="open every engine for this machine and self-test it")
+    actions.add_parser("prune", help="remove engines of other models and other TensorRT versions")
+    for action in actions.choices.values():
+        action.add_argument("bundle", nargs="?", type=Path, metavar="BUNDLE", help="(the newest)")
+        action.add_argument(
+            "--trusted-key",
+            action="append",
+            default=[],
+            metavar="KEY",
+            help="who must have signed the bundle",
+        )
+    return parser
+
+
+def _trust(keys: list[str]) -> Trust:
+    return Trust(trusted_keys=tuple(keys)) if keys else DEVELOPMENT
+
+
+def _precisions(bundle: Bundle, wish: Precision | None) -> list[Precision]:
+    if wish is None:
+        return list(bundle.manifest.artefacts)
+    bundle.artefact(wish)
+    return [wish]
+
+
+def _build(
+    bundle: Bundle,
+    store: EngineStore,
+    precisions: list[Precision],
+    settings: EngineSettings,
+    options: argparse.Namespace,
+) -> None:
+    steps = Steps()
+    for precision in precisions:
+        if not options.rtx and not options.force and (there := _there(bundle, store, precision, settings)):
+            print(f"  {precision}: {there.plan_file} serves here already; --force builds it again")
+            continue
+        with steps.step(f"build {precision} engine") as outcome:
+            make = build_rtx_engine if options.rtx else build_engine
+            record = make(bundle, precision, settings, store)
+            outcome.text = f"{record.plan_file}, {record.plan_bytes / 1e6:.1f} MB"
+            if record.off_by is not None:
+                outcome.text += f", off by {record.off_by:.1e}"
+    print(f"engines: {store.folder}")
+
+
+def _there(
+    bundle: Bundle, store: EngineStore, precision: Precision, settings: EngineSettings
+) -> EngineRecord | None:
+    gpu = require_gpu()
+    wanted = device_key(bundle, precision, settings, gpu, import_tensorrt().__version__)
+    record = store.find(wanted)
+    return None if record is None or store.why_refused(record) else record
+
+
+def _list(bundle: Bundle, store: EngineStore) -> None:
+    rows = [HEADER, *(_row(store, record) for record in store.records())]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    if len(rows) == 1:
+        print(f"  none in {store.folder}")
+
+
+def _row(store: EngineStore, record: EngineRecord) -> tuple[str, ...]:
+    layers = ", ".join(f"{count} {name}" for name, count in sorted(record.layers.items())) or "-"
+    off_by = "-" if record.off_by is None else f"{record.off_by:.1e}"
+    key = record.key
+    device = key.gpu if key.device == "gpu" else f"{key.gpu} {key.device}"
+    figures = (f"{record.plan_bytes / 1e6:.1f}", key.tensorrt, device, str(key.shape[0]), off_by, layers)
+    return (record.plan_file, *figures, _whether_here(store, record))
+
+
+def _whether_here(store: EngineStore, record: EngineRecord) -> str:
+    gpu = find_gpu()
+    if refused := store.why_refused(record):
+        return f"no: {refused.splitlines()[0]}"
+    if gpu is None:
+        return "no: no GPU"
+    is_rtx = record.key.tensorrt.startswith("rtx ")
+    if not is_rtx and (gpu.name, gpu.compute) != (record.key.gpu, record.key.compute):
+        return f"no: this is {gpu.name}"
+    version = import_tensorrt("tensorrt_rtx" if is_rtx else "tensorrt").__version__
+    return "yes" if record.key.tensorrt.removeprefix("rtx ") == version else f"no: TensorRT is {version}"
+
+
+def _verify(bundle: Bundle, store: EngineStore) -> None:
+    require_gpu()
+    steps, opened = Steps(), 0
+    for record in store.records():
+        if _whether_here(store, record) == "yes":
+            is_rtx = record.key.tensorrt.startswith("rtx ")
+            with steps.step(f"open {record.key.precision} engine") as outcome:
+                predictor = open_engine(
+                    bundle,
+                    record.key.precision,
+                    store,
+                    device=record.key.device,
+                    flavour="tensorrt_rtx" if is_rtx else "tensorrt",
+                )
+                outcome.text = f"{predictor.name} gives the bundle's own outputs"
+                predictor.close()
+            opened += 1
+    if opened == 0:
+        raise BackendError(
+            "there is no engine for this device", where=store.folder, fix="edge-road engine build"
+        )
+
+
+def _prune(bundle: Bundle, store: EngineStore) -> None:
+    """Where there is no GPU, only engines of other models are known to be useless."""
+    models = {bundle.manifest.files[artefact.file].sha256 for artefact in bundle.manifest.artefacts.values()}
+    mine = [record for record in store.records() if record.key.onnx_sha256 in models]
+    if find_gpu() is not None:
+        mine = [record for record in mine if _whether_here(store, record) == "yes"]
+    removed = store.prune(mine)
+    print(f"removed {len(removed)} files, kept {len(mine)} engines in {store.folder}")
