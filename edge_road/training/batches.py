@@ -94,7 +94,7 @@ class Batches:
     ) -> Iterator[Batch]:
         for images_BHWC, labels_B in _ahead(gather, groups, self.workers):
             if len(labels_B) >= smallest:
-                yield Batch(_as_floats(images_BHWC, self.device), torch.from_numpy(labels_B).to(self.device))
+                yield Batch(as_floats(images_BHWC, self.device), torch.from_numpy(labels_B).to(self.device))
 
     def _gather(
         self, draws: Draws, augmentation: Augmentation | None = None, epoch: int = 0
@@ -120,7 +120,7 @@ def _earlier_occurrences(order: Draws) -> Draws:
     return earlier
 
 
-def _as_floats(images_BHWC: Images, device: torch.device) -> torch.Tensor:
+def as_floats(images_BHWC: Images, device: torch.device) -> torch.Tensor:
     """A transposed view of NHWC memory is channels last already."""
     return torch.from_numpy(images_BHWC).to(device).permute(0, 3, 1, 2).float().div_(255)
 

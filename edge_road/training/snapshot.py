@@ -74,6 +74,7 @@ class Snapshot:
 
     def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
         parameters = self._parameters()
+        self._optimizer.state.clear()
         for joined_name, value in tensors.items():
             name, _, key = joined_name.rpartition(":")
             self._optimizer.state[parameters[name]][key] = _laid_out_like(parameters[name], value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -27,7 +28,10 @@ from edge_road.training.methods import build_method
 from edge_road.training.pictures import open_pictures
 from edge_road.training.progress import Progress
 from edge_road.training.ranks import ALONE, Group
-from edge_road.training.trainer import Trainer, Watch
+from edge_road.training.trainer import Trainer
+
+Watch = Callable[[Trainer, EpochRecord], None]
+"""called after each epoch, with the weights for use in the model"""
 
 
 def train(

@@ -44,8 +44,6 @@ from edge_road.training.tally import Tally
 SETTLING_IMAGES = 512  # enough for batch-norm statistics, however large the data set
 LOOK_EVERY = 16  # batches; a look makes a GPU, or other processes, wait
 
-Watch = Callable[[RoadModel, EpochRecord], None]
-
 
 class Trainer:
     """Nothing here sees the test split."""
@@ -63,7 +61,7 @@ class Trainer:
         progress: Progress,
         clock: Clock | None = None,
         group: Group = ALONE,
-        watch: Watch | None = None,
+        watch: Callable[[Trainer, EpochRecord], None] | None = None,
     ) -> None:
         self.recipe, self.settings = recipe, recipe.training
         prepare_model(model, recipe.training, train.device, group)
@@ -232,7 +230,7 @@ class Trainer:
         self.history.append(record)
         self.progress.epoch(record, is_best)
         if self.watch:
-            self.watch(self.model, record)
+            self.watch(self, record)
 
     def _snapshot(self) -> Snapshot:
         ours = self.teacher
