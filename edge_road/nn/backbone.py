@@ -42,7 +42,7 @@ def build_backbone(name: str) -> Backbone:
     raise _unknown(name)
 
 
-def inner_stages(module: nn.Module) -> list[nn.Module]:
+def inner_stages(module: Any) -> list[nn.Module]:
     """The stages of a known family but the last, in order; none of an unknown one."""
     stages: list[nn.Module] = []
     if isinstance(module, (timm.models.MobileNetV3, timm.models.EfficientNet)):

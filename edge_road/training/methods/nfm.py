@@ -36,7 +36,8 @@ class Nfm(Method):
             return self.noise.on(mixture.of(values), generator)
 
         with changed_at(model.backbone, layer, mixed):
-            logits_BC = model(images_BCHW).logits_BC
+            # Not model(...): once compiled, it would not see the hook.
+            logits_BC = model.forward(images_BCHW).logits_BC
         targets_BC = mixture.of(one_hot(labels_B, logits_BC.shape[1]).to(logits_BC.dtype))
         return step_of({"softmax": cross_entropy(logits_BC, targets_BC)}, logits_BC)
 

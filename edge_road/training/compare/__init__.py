@@ -1,0 +1,1 @@
+"""Methods trained alike and judged alike, in the shape of the papers' tables."""

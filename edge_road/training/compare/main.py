@@ -1,0 +1,163 @@
+"""The command that trains methods alike and writes the paper's tables about them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edge_road import workspace
+from edge_road.errors import ConfigError, suggestion
+from edge_road.files import write_atomically
+from edge_road.recipe_method import METHOD_KINDS
+from edge_road.training.compare.plan import Part, Trial, Variation, plan_trials
+from edge_road.training.recipes import Wishes
+
+if TYPE_CHECKING:
+    from edge_road.training.compare.answers import Answers
+    from edge_road.training.compare.table import Comparison
+
+REFERENCE = "discriminative"
+JSON_FILE, MARKDOWN_FILE, HTML_FILE = "table.json", "table.md", "compare.html"
+EXAMPLES = """\
+examples:
+  compare_methods.py --recipe road_small --data photos --folds 5
+  compare_methods.py --recipe road_small --data photos --methods discriminative --folds 5 \\
+      --vary method.delta_d=1,3,5          (an ablation)
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _parser().parse_args(arguments)
+    wishes = Wishes(
+        recipe=chosen.recipe,
+        data=chosen.data,
+        weights=chosen.weights,
+        epochs=chosen.epochs,
+        overrides=chosen.overrides,
+    )
+    variations = [Variation.parse(text) for text in chosen.vary]
+    part: Part = "fold" if chosen.folds else "seed"
+    trials = plan_trials(wishes, chosen.methods.split(","), part, chosen.folds or chosen.seeds, variations)
+    reference = _reference(chosen.reference, trials)
+    out = chosen.out or workspace.home() / "comparisons" / trials[0].recipe.name
+    answers = _run(trials, out, chosen.perturbations, chosen.runs)
+    _write(out, trials, answers, reference, chosen.runs)
+    return 0
+
+
+def _run(trials: Sequence[Trial], out: Path, perturbations: str, runs: int) -> dict[str, list[Answers]]:
+    """Answers by row; what an earlier call has finished is only read."""
+    from edge_road.evaluation.perturbations import expand
+    from edge_road.training.compare.progress import TrialProgress
+    from edge_road.training.compare.trials import Bench
+
+    bench = Bench(out, expand(name.strip() for name in perturbations.split(",") if name.strip()), runs)
+    progress = TrialProgress(trials, [trial for trial in trials if not bench.is_done(trial)])
+    answers: dict[str, list[Answers]] = {}
+    for trial in trials:
+        progress.begin(trial)
+        found = bench.answers(trial, progress)
+        progress.finish(trial, found)
+        answers.setdefault(trial.row, []).append(found)
+    return answers
+
+
+def _write(
+    out: Path, trials: Sequence[Trial], answers: dict[str, list[Answers]], reference: str, runs: int
+) -> None:
+    from edge_road.datasets import open_dataset
+    from edge_road.training.compare import figures
+    from edge_road.training.compare.markdown import to_markdown
+    from edge_road.training.compare.page import render_page
+
+    table = _table(trials, answers, reference, runs)
+    classes = open_dataset(trials[0].recipe.data).classes.names
+    maps = figures.feature_maps({row: parts[0] for row, parts in answers.items()}, classes)
+    page = render_page(table, figures.noise_curves(table), maps)
+    write_atomically(out / JSON_FILE, table.to_json().encode())
+    write_atomically(out / MARKDOWN_FILE, to_markdown(table).encode())
+    write_atomically(out / HTML_FILE, page.encode())
+    print(to_markdown(table), *(out / name for name in (JSON_FILE, MARKDOWN_FILE, HTML_FILE)), sep="\n")
+
+
+def _table(
+    trials: Sequence[Trial], answers: dict[str, list[Answers]], reference: str, runs: int
+) -> Comparison:
+    from edge_road.training.compare.table import Comparison, build_rows
+
+    first = trials[0]
+    rows = build_rows(answers, reference)
+    return Comparison(
+        recipe=first.recipe.name,
+        epochs=first.recipe.training.epochs,
+        part=first.part,
+        parts=1 + max(trial.number for trial in trials),
+        pictures=len({key for part in answers[reference] for key in part.keys}),
+        runs=runs,
+        reference=reference,
+        conditions=tuple(rows[0].cells),
+        rows=rows,
+    )
+
+
+def _reference(wanted: str | None, trials: Sequence[Trial]) -> str:
+    rows = list(dict.fromkeys(trial.row for trial in trials))
+    if wanted is None:
+        return REFERENCE if REFERENCE in rows else rows[0]
+    if wanted not in rows:
+        raise ConfigError(
+            "no such row to compare with",
+            where="--reference",
+            got=wanted,
+            expected=", ".join(rows),
+            fix=suggestion(wanted, rows),
+        )
+    return wanted
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="compare_methods.py",
+        description="Train methods alike, judge them under perturbation, and write the paper's tables. "
+        "Interrupted, the same command continues.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--recipe", metavar="FILE", help="a TOML file, or the name of one in training/recipes")
+    add("--methods", default=",".join(METHOD_KINDS), metavar="A,B,...", help="names (default: all)")
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument(
+        "--folds", type=_number(2), metavar="N", help="cross-validation: every picture is tested once"
+    )
+    parts.add_argument(
+        "--seeds", type=_number(1), default=3, metavar="N", help="one split, so many seeds (default: 3)"
+    )
+    add("--data", type=Path, metavar="PATH", help="a folder with dry/ wet/ icy/")
+    add("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none, hub")
+    add("--epochs", type=_number(1), metavar="N")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="overrides",
+        help="any key of the recipe; method.* for those methods that have it",
+    )
+    add("--vary", action="append", default=[], metavar="KEY=A,B,...", help="one row for each value")
+    add("--perturbations", default="paper", metavar="A,B,...", help="names and suites (default: paper)")
+    add("--runs", type=_number(1), default=3, metavar="N", help="of every random perturbation (default: 3)")
+    add("--reference", metavar="ROW", help=f"the others are compared with it (default: {REFERENCE})")
+    add("--out", type=Path, metavar="DIR", help="default: comparisons/<recipe>")
+    return parser
+
+
+def _number(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"{least} or more, not {text}")
+        return int(text)
+
+    return number
