@@ -66,14 +66,15 @@ class Bundle:
     digest: str
     """sha256 of the manifest, which names every other file's"""
     signed_by: str | None = None
-    """id of the trusted key that signed it; none: unsigned, or nobody was asked whether to trust it"""
+    """id of the trusted key that signed it"""
+    has_signature: bool = False
 
     @property
     def trust_text(self) -> str:
         """For people: whose bundle this is."""
         if self.signed_by is not None:
             return f"signed by {self.signed_by}"
-        return "signature not checked" if SIGNATURE_FILE in _names(self.path) else "unsigned"
+        return "signature not checked" if self.has_signature else "unsigned"
 
     def model_bytes(self, precision: Precision) -> bytes:
         return self.contents[self.artefact(precision).file]
@@ -122,7 +123,7 @@ def load_bundle(path: Path, trust: Trust = DEVELOPMENT) -> Bundle:
     manifest = parse_manifest(raw, path / MANIFEST_FILE)
     _check_names(path, manifest)
     contents = {name: _read_verified(path, name, record) for name, record in manifest.files.items()}
-    return Bundle(path, manifest, contents, sha256(raw), signed_by)
+    return Bundle(path, manifest, contents, sha256(raw), signed_by, signature is not None)
 
 
 def _check_names(path: Path, manifest: Manifest) -> None:
@@ -151,11 +152,9 @@ def _read_verified(path: Path, name: str, record: FileRecord) -> bytes:
 
 
 def _read_signature(path: Path) -> bytes | None:
-    return _read(path, SIGNATURE_FILE, SIGNATURE_BYTES) if SIGNATURE_FILE in _names(path) else None
-
-
-def _names(path: Path) -> list[str]:
-    return os.listdir(path) if path.is_dir() else []
+    """None only when there is nothing of that name: whatever else is there must be a signature."""
+    there = os.path.lexists(path / SIGNATURE_FILE)
+    return _read(path, SIGNATURE_FILE, SIGNATURE_BYTES) if there else None
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:

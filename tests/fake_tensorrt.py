@@ -40,6 +40,7 @@ class NetworkFlag11(enum.IntEnum):
 
 
 def network_flags(version: str) -> type[enum.IntEnum]:
+    """TensorRT-RTX, which counts from 1, is like 11."""
     return NetworkFlag10 if version.startswith("10.") else NetworkFlag11
 
 

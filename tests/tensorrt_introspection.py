@@ -1,7 +1,8 @@
-"""Run apart, with one wheel's folder as argument: what NVIDIA's real bindings offer, as JSON."""
+"""Run apart, with the name of the module as argument: what NVIDIA's real bindings offer, as JSON."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from typing import Any
@@ -23,10 +24,8 @@ def describe_module(module: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, sys.argv[1])
-    import tensorrt_bindings
-
-    answer = {"version": tensorrt_bindings.__version__, "classes": describe_module(tensorrt_bindings)}
-    flags = tensorrt_bindings.NetworkDefinitionCreationFlag.__members__
+    bindings = importlib.import_module(sys.argv[1])
+    flags = bindings.NetworkDefinitionCreationFlag.__members__
+    answer = {"version": bindings.__version__, "classes": describe_module(bindings)}
     answer["network_flags"] = {name: int(flag) for name, flag in flags.items()}
     print(json.dumps(answer))

@@ -23,8 +23,8 @@ from edge_road.errors import BackendError
 from edge_road.predictor import Predictor
 
 RTX_GPU = "RTX"
-RTX_COMPUTE = "7.5"
-"""TensorRT-RTX compiles its kernels on the desktop, for Turing and every newer GPU"""
+RTX_COMPUTE = "8.0"
+"""TensorRT-RTX compiles its kernels on the desktop, for Ampere and every newer GPU"""
 _TYPES = (("int8", r"int8"), ("float16", r"half|fp16"), ("float32", r"float|fp32"))
 
 

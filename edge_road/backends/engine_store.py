@@ -7,8 +7,8 @@ engine is swapped, or taken back, in one step. The plan itself is as TensorRT wr
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -115,13 +115,15 @@ class EngineStore:
     def take_back(self, record: EngineRecord, reason: str) -> EngineRecord | None:
         """The engine failed: the one before it is in use again, or none is."""
         previous = self._read(self._previous_path(record.key))
-        if previous is not None and previous.plan_sha256 != record.plan_sha256:
-            write_atomically(self._record_path(record.key), _record_bytes(previous))
-        else:
+        if previous is not None and previous.plan_sha256 == record.plan_sha256:
             previous = None
-            self._record_path(record.key).unlink(missing_ok=True)
-        self._previous_path(record.key).unlink(missing_ok=True)
-        write_atomically(self.folder / f"{record.plan_file}.refused", reason.encode() + b"\n")
+        with contextlib.suppress(OSError):  # a disk that is full or read-only must not blind a vehicle
+            if previous is not None:
+                write_atomically(self._record_path(record.key), _record_bytes(previous))
+            else:
+                self._record_path(record.key).unlink(missing_ok=True)
+            self._previous_path(record.key).unlink(missing_ok=True)
+            write_atomically(self.folder / f"{record.plan_file}.refused", reason.encode() + b"\n")
         return previous
 
     def why_refused(self, record: EngineRecord) -> str | None:
@@ -131,15 +133,17 @@ class EngineStore:
             return refused.read_text(errors="replace")[:1000].strip()
         return "the process ended while it was opened" if opening.exists() else None
 
-    @contextmanager
+    @contextlib.contextmanager
     def opening(self, record: EngineRecord) -> Iterator[None]:
         """A crash inside leaves a mark, so that a plan cannot end the same daemon twice."""
         mark = self.folder / f"{record.plan_file}.opening"
-        write_atomically(mark, b"")
+        with contextlib.suppress(OSError):
+            write_atomically(mark, b"")
         try:
             yield
         finally:
-            mark.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                mark.unlink(missing_ok=True)
 
     def records(self) -> list[EngineRecord]:
         paths = sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []

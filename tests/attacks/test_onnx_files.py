@@ -43,6 +43,22 @@ def hidden_external(model: ModelProto) -> None:
     model.graph.node.insert(0, constant)
 
 
+def injected_attributes(model: ModelProto) -> None:
+    """Keys that a careless reader sets as attributes of its own objects."""
+    tensor = model.graph.initializer[2]
+    for key in ("__class__", "location", "checksum", "basepath", "offset"):
+        tensor.external_data.add(key=key, value="/proc/self/environ")
+
+
+def sparse_attribute(model: ModelProto) -> None:
+    """External data where only sparse constants are looked for."""
+    constant = helper.make_node("Constant", [], ["extra"], "Constant_0")
+    attribute = AttributeProto(name="sparse_value", type=AttributeProto.SPARSE_TENSOR)
+    attribute.sparse_tensor.values.external_data.add(key="location", value="/etc/passwd")
+    constant.attribute.append(attribute)
+    model.graph.node.insert(0, constant)
+
+
 def custom_operator(model: ModelProto) -> None:
     model.graph.node[3].domain = "com.evil"
 
@@ -72,6 +88,42 @@ def huge_tensor(model: ModelProto) -> None:
     model.graph.initializer.append(TensorProto(name="huge", data_type=TensorProto.FLOAT, dims=[10**5, 10**5]))
 
 
+def billion_elements(model: ModelProto) -> None:
+    """A billion numbers that would have to be reserved, and eight bytes of them in the file."""
+    tensor = TensorProto(name="vast", data_type=TensorProto.FLOAT, dims=[10**9], raw_data=bytes(8))
+    model.graph.initializer.append(tensor)
+
+
+def short_tensor(model: ModelProto) -> None:
+    model.graph.initializer[2].raw_data = model.graph.initializer[2].raw_data[:-4]
+
+
+def text_tensor(model: ModelProto) -> None:
+    model.graph.initializer.append(helper.make_tensor("text", TensorProto.STRING, [1], [b"x" * 10_000]))
+
+
+def not_a_number(value: float) -> Damage:
+    def damage(model: ModelProto) -> None:
+        weights = numpy_helper.to_array(model.graph.initializer[2]).copy()
+        weights.flat[7] = value
+        model.graph.initializer[2].CopyFrom(numpy_helper.from_array(weights, "stem"))
+
+    return damage
+
+
+def half_infinity(model: ModelProto) -> None:
+    values = np.array([1.0, np.inf], np.float16)
+    model.graph.initializer.append(numpy_helper.from_array(values, "half"))
+
+
+def hidden_nan(model: ModelProto) -> None:
+    constant = helper.make_node("Constant", [], ["extra"], "Constant_0", value_floats=[0.0])
+    constant.attribute[0].CopyFrom(
+        helper.make_attribute("value", numpy_helper.from_array(np.float32([np.nan]), "n"))
+    )
+    model.graph.node.insert(0, constant)
+
+
 def negative_tensor(model: ModelProto) -> None:
     model.graph.initializer.append(TensorProto(name="less", data_type=TensorProto.FLOAT, dims=[-5]))
 
@@ -85,6 +137,27 @@ def doubling_chain(model: ModelProto) -> None:
         )
         last = f"twice{step}"
     model.graph.node[48].input[0] = last
+
+
+def doubling_batch(model: ModelProto) -> None:
+    """The same along the batch, whose size the file leaves open."""
+    doubling_chain(model)
+    for node in model.graph.node:
+        if node.op_type == "Concat":
+            node.attribute[0].i = 0
+
+
+def size_from_the_picture(model: ModelProto) -> None:
+    """How far to pad is computed while it runs, from what the camera sees."""
+    model.graph.node.insert(
+        8, helper.make_node("Cast", ["seen"], ["pads"], "Cast_pads", to=TensorProto.INT64)
+    )
+    model.graph.node.insert(8, helper.make_node("ReduceMean", ["e"], ["mean"], "Mean", keepdims=0))
+    model.graph.node.insert(9, helper.make_node("Concat", ["eight"] * 8, ["seen"], "Concat_8", axis=0))
+    model.graph.node.insert(9, helper.make_node("Reshape", ["mean", "one"], ["eight"], "Reshape_1"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "one"))
+    model.graph.node.insert(12, helper.make_node("Pad", ["e", "pads"], ["padded"], "Pad_0"))
+    model.graph.node[13].input[0] = "padded"
 
 
 def too_many_nodes(model: ModelProto) -> None:
@@ -111,6 +184,8 @@ def misfit_shapes(model: ModelProto) -> None:
         (external("../weights.bin"), "outside the file"),
         (external("/etc/passwd"), "outside the file"),
         (hidden_external, "outside the file"),
+        (injected_attributes, "outside the file"),
+        (sparse_attribute, "sparse"),
         (custom_operator, "not allowed"),
         (custom_opset, "custom operators"),
         (foreign_operator, "not allowed"),
@@ -118,8 +193,17 @@ def misfit_shapes(model: ModelProto) -> None:
         (function, "functions"),
         (sparse, "sparse"),
         (huge_tensor, "oversized"),
+        (billion_elements, "oversized"),
+        (short_tensor, "cannot be read"),
+        (text_tensor, "strange type"),
+        (not_a_number(np.nan), "not numbers"),
+        (not_a_number(-np.inf), "not numbers"),
+        (half_infinity, "not numbers"),
+        (hidden_nan, "not numbers"),
         (negative_tensor, "oversized"),
         (doubling_chain, "oversized"),
+        (doubling_batch, "fit together"),
+        (size_from_the_picture, "cannot be told"),
         (too_many_nodes, "too many"),
         (no_nodes, "no nodes"),
         (newer_opset, "newer than vehicles"),
@@ -139,13 +223,14 @@ def test_a_hostile_model_never_reaches_the_runtime(
         OnnxPredictor(model.SerializeToString(), ROAD_CLASSES, SIZE, name="hostile")
 
 
+@pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_external_data_is_refused_though_the_file_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    link: Callable[[Path, Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A symbolic link to a readable secret, named by a model that lies beside it."""
+    """A symbolic or a hard link to a readable secret, named by a model that lies beside it."""
     secret = tmp_path / "secret"
     secret.write_bytes(os.urandom(6 * 27 * 4))
-    (tmp_path / "weights.bin").symlink_to(secret)
+    link(secret, tmp_path / "weights.bin")
     monkeypatch.chdir(tmp_path)
     model = conv_graph()
     external("weights.bin")(model)
@@ -157,6 +242,23 @@ def test_a_file_above_the_size_limit_is_not_even_parsed(monkeypatch: pytest.Monk
     monkeypatch.setattr(onnx_check, "LARGEST_MODEL_BYTES", 100)
     with pytest.raises(BackendError, match="too large"):
         check_onnx(conv_bytes())
+
+
+def field(number: int, content: bytes) -> bytes:
+    """One length-delimited field of a protobuf message."""
+    length, size = b"", len(content)
+    while size >= 128:
+        length, size = length + bytes([size % 128 + 128]), size // 128
+    return bytes([number << 3 | 2]) + length + bytes([size]) + content
+
+
+@pytest.mark.parametrize("depth", [1, 20, 300, 20_000])
+def test_a_bomb_of_nested_graphs_is_refused(depth: int) -> None:
+    graph = b""
+    for _ in range(depth):
+        graph = field(1, field(5, field(6, graph)))  # a node with an attribute that is a graph
+    with pytest.raises(BackendError, match=r"not an ONNX model|not allowed"):
+        check_onnx(conv_bytes() + field(7, graph))
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"PK\x03\x04", b"not a model" * 50])

@@ -11,6 +11,7 @@ from fake_tensorrt import Runtime, install_fake_tensorrt, plan_of
 from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
+from edge_road.backends import engine_store
 from edge_road.backends.engine_life import layer_types, open_best, open_engine, rebuild_command
 from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of, wanted_key
 from edge_road.bundle import Bundle, load_bundle
@@ -172,6 +173,19 @@ def test_a_plan_that_ended_the_process_is_not_opened_twice(
     monkeypatch.setattr(Runtime, "deserialize_cuda_engine", lambda *_: pytest.fail("it crashed here before"))
     opened = open_best(bundle, "float32", store)
     assert opened.degraded == "an engine failed here before: the process ended while it was opened"
+
+
+def test_a_disk_that_takes_nothing_does_not_blind_the_vehicle(
+    bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    good = put(store, key_of(bundle), plan_of(conv_bytes()))
+    monkeypatch.setattr(engine_store, "write_atomically", full)
+    assert open_best(bundle, "float32", store).degraded is None
+    (store.folder / good.plan_file).write_bytes(b"changed")
+    assert open_best(bundle, "float32", store).predictor.name.startswith("onnx")
 
 
 def test_an_engine_that_opened_well_leaves_no_mark(bundle: Bundle, store: EngineStore) -> None:

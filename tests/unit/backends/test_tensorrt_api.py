@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +56,30 @@ FUNCTIONS = """
 Api = dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=sorted(WHEELS))
+@pytest.fixture(scope="module", params=[*sorted(WHEELS), "tensorrt_rtx"])
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Api:
+    if request.param == "tensorrt_rtx":
+        if find_spec("tensorrt_rtx") is None:
+            pytest.skip("TensorRT-RTX is not installed")
+        return _ask("tensorrt_rtx", {})
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")
     folder = tmp_path_factory.mktemp("bindings")
     _unpack_wheel(request.param, folder)
     _compile_stubs(compiler, request.param.split(".")[0], folder)
-    command = [sys.executable, str(ROOT / "tests" / "tensorrt_introspection.py"), str(folder)]
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+    answer = _ask("tensorrt_bindings", {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": str(folder)})
+    assert answer["version"] == request.param
+    return answer
+
+
+def _ask(module: str, environment: dict[str, str]) -> Api:
+    """In a process of its own: it may crash, and holds libraries that are none."""
+    command = [sys.executable, str(ROOT / "tests" / "tensorrt_introspection.py"), module]
+    environment = {**os.environ, **environment}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     answer: Api = json.loads(done.stdout)
-    assert answer["version"] == request.param
     return answer
 
 
@@ -148,7 +159,8 @@ def _uses() -> Any:
                 if path[0] == "trt" and len(path) == 2 and call is not None:
                     yield where, path[1], "__init__", call
                 elif path[0] == "trt" and len(path) >= 3:
-                    yield where, path[1], path[2], None if len(path) > 3 else call
+                    # Called on the class, a method's first argument is the object itself.
+                    yield where, path[1], path[2], None
                 elif path[0] in RECEIVERS and len(path) == 2:
                     yield where, RECEIVERS[path[0]], path[1], call
 

@@ -11,28 +11,19 @@ from fake_cuda import install_fake_gpu, remove_gpu
 from fake_tensorrt import Runtime, install_fake_tensorrt
 from onnx import numpy_helper
 from small_bundles import write_small_bundle
-from tiny_onnx import SIZE, conv_bytes, noise_images
+from tiny_onnx import SIZE, conv_bytes, conv_graph
 
 from edge_road.backends.engine_store import EngineStore, store_of
 from edge_road.bundle import Bundle, load_bundle
 from edge_road.cli import command
 from edge_road.errors import BackendError
 from edge_road.export import engine
-from edge_road.export.calibration import activation_reach
 from edge_road.export.engine import build_engine, build_rtx_engine, why_no_engine
-from edge_road.export.onnx_edit import read_model, write_model
-from edge_road.export.quantize import quantizable_nodes, quantize, quantized_tensors
-from edge_road.export.target import CalibrationSettings, EngineSettings
+from edge_road.export.target import EngineSettings
 from edge_road.export.trt_network import has_dla
 
 SETTINGS = EngineSettings(largest_batch=4)
 MakeBundle = Callable[..., Bundle]
-
-
-def int8_bytes() -> bytes:
-    content = conv_bytes()
-    reach = activation_reach(content, quantized_tensors(content), noise_images(4), CalibrationSettings())
-    return quantize(content, reach, [node.name for node in quantizable_nodes(content)])
 
 
 @pytest.fixture
@@ -137,11 +128,10 @@ def test_a_graph_of_a_fixed_batch_needs_no_profile(make: MakeBundle, store: Engi
 
 @pytest.mark.usefixtures("device")
 def test_what_tensorrt_refuses_is_named_and_leaves_nothing(make: MakeBundle, store: EngineStore) -> None:
-    model = read_model(int8_bytes())
-    zero = next(tensor for tensor in model.graph.initializer if tensor.name == "unit_zero")
-    zero.CopyFrom(numpy_helper.from_array(np.int8(3).reshape(()), "unit_zero"))
+    model = conv_graph()
+    model.graph.initializer.append(numpy_helper.from_array(np.array(3, np.int8), "unit_zero"))
     with pytest.raises(BackendError, match="refuses the model") as caught:
-        build_engine(make(write_model(model)), "float32", SETTINGS, store)
+        build_engine(make(model.SerializeToString()), "float32", SETTINGS, store)
     assert "unit_zero: Assertion failed: zero point must be zero" in caught.value.details["got"]
     assert not store.folder.exists()
 

@@ -1,0 +1,33 @@
+# JetPack 7: Ubuntu 24.04, Python 3.12, CUDA 13. Choose the tag that NVIDIA names for the device's release.
+# Not run here: see README.md beside this file.
+ARG BASE=nvcr.io/nvidia/tensorrt:25.08-py3-igpu
+FROM ${BASE}
+
+# TensorRT comes with the base image, GStreamer and a GStreamer-enabled OpenCV from the system.
+RUN apt-get update && apt-get install -y --no-install-recommends \
+      python3-venv python3-opencv python3-gi gstreamer1.0-tools \
+      gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-plugins-bad gstreamer1.0-libav \
+    && rm -rf /var/lib/apt/lists/*
+
+# A venv that sees the system's TensorRT and OpenCV.
+RUN python3 -m venv --system-site-packages /opt/edge-road
+ENV PATH=/opt/edge-road/bin:$PATH
+
+WORKDIR /opt/edge-road-src
+COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY edge_road ./edge_road
+# Everything of the vehicle part but OpenCV, which a wheel without GStreamer would hide. The system's
+# OpenCV was compiled for numpy 1, so that pin is left out.
+RUN grep -v '^numpy' constraints.txt > /tmp/constraints.txt \
+    && pip install --no-cache-dir -c /tmp/constraints.txt \
+      av cryptography onnx onnxruntime paho-mqtt prometheus-client python-can starlette uvicorn \
+      pydantic rich tomli tomli-w "numpy>=1.26,<2" \
+    && pip install --no-cache-dir --no-deps . \
+    && python -c "import tensorrt, cv2; from edge_road.backends import trt; print(trt.import_tensorrt().__version__)"
+
+RUN useradd --system --create-home --groups video road
+USER road
+WORKDIR /home/road
+ENV EDGE_ROAD_HOME=/home/road
+ENTRYPOINT []
+CMD ["edge-road", "run", "--vehicle", "/vehicle.toml"]
