@@ -66,7 +66,7 @@ class MqttOutput(StrictModel):
     def _secrets_need_partners(self) -> MqttOutput:
         if (self.cert_file is None) != (self.key_file is None):
             raise ValueError("cert_file and key_file come together")
-        if self.cert_file and not self.tls or self.ca_file and not self.tls:
+        if (self.cert_file and not self.tls) or (self.ca_file and not self.tls):
             raise ValueError("certificates need tls = true")
         return self
 
@@ -82,6 +82,8 @@ class HttpOutput(StrictModel):
     """host names, beside the loopback's, under which the server may be addressed"""
     clients: int = Field(default=16, ge=1, le=256)
     """readers of the event stream at the same time"""
+    snapshots: bool = False
+    """serve the newest picture; off, because pictures may show people"""
 
     @model_validator(mode="after")
     def _open_needs_a_token(self) -> HttpOutput:

@@ -1,0 +1,145 @@
+"""JSON lines over a unix socket: every local process that connects reads along."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import socket
+import threading
+from pathlib import Path
+
+from edge_road.errors import ConfigError
+from edge_road.road_state import RoadState
+from edge_road.runtime.lock import lock_folder
+from edge_road.runtime.outputs.hub import Hub, Reader
+from edge_road.runtime.outputs.output import OutputHealth
+from edge_road.runtime.vehicle_outputs import UnixSocketOutput
+
+log = logging.getLogger(__name__)
+
+MOST_READERS, MOST_WAITING = 32, 64
+
+
+class UnixSocket:
+    """One thread serves all readers with sockets that never block."""
+
+    gone = False
+
+    def __init__(self, settings: UnixSocketOutput, vehicle: str) -> None:
+        self._settings = settings
+        self.path = settings.path or lock_folder() / f"edge-road-{vehicle}.sock"
+        self._door = _open_door(self.path, 0o660 if settings.group_may_read else 0o600)
+        self._hub = Hub(MOST_READERS, MOST_WAITING)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._door, selectors.EVENT_READ)
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._selector.register(self._bell, selectors.EVENT_READ)
+        self._guests: dict[socket.socket, tuple[Reader, bytearray]] = {}
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="unix-socket", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def publish(self, message: RoadState, line: str) -> None:
+        self._hub.publish(line + "\n")
+
+    def publish_event(self, line: str) -> None:
+        if self._settings.events:
+            self._hub.publish(line + "\n")
+
+    def health(self) -> OutputHealth:
+        detail = f"{self._hub.readers} readers"
+        return OutputHealth(f"unix_socket {self.path}", self._thread.is_alive(), detail, self._hub.lost)
+
+    def close(self, timeout_s: float) -> None:
+        self._closing = True
+        self._ring()
+        if self._thread.is_alive():
+            self._thread.join(min(timeout_s, 0.5))
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def _ring(self) -> None:
+        with contextlib.suppress(OSError):
+            os.eventfd_write(self._bell, 1)
+
+    def _run(self) -> None:
+        while True:
+            ending = self._closing
+            for key, events in self._selector.select(0 if ending else None):
+                if key.fileobj is self._door:
+                    self._welcome()
+                elif key.fileobj == self._bell:
+                    os.eventfd_read(self._bell)
+                elif isinstance(key.fileobj, socket.socket) and events & selectors.EVENT_READ:
+                    self._listen_to(key.fileobj)
+            for guest in tuple(self._guests):
+                self._serve(guest)
+            if ending:
+                break
+        for guest in tuple(self._guests):
+            self._see_off(guest)
+        self._door.close()
+
+    def _welcome(self) -> None:
+        try:
+            guest, _ = self._door.accept()
+        except OSError:
+            return
+        guest.setblocking(False)
+        reader = self._hub.join(self._ring)
+        if reader is None:
+            return guest.close()
+        self._guests[guest] = (reader, bytearray())
+        self._selector.register(guest, selectors.EVENT_READ)
+        return None
+
+    def _listen_to(self, guest: socket.socket) -> None:
+        """Readers have nothing to say; an empty read means that they are gone."""
+        try:
+            if not guest.recv(4096):
+                self._see_off(guest)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._see_off(guest)
+
+    def _serve(self, guest: socket.socket) -> None:
+        reader, rest = self._guests[guest]
+        if not rest:
+            rest += "".join(reader.take()).encode()
+        try:
+            while rest:
+                del rest[: guest.send(rest)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            return self._see_off(guest)
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if rest else 0)
+        self._selector.modify(guest, wanted)
+        return None
+
+    def _see_off(self, guest: socket.socket) -> None:
+        reader, _ = self._guests.pop(guest)
+        self._hub.leave(reader)
+        self._selector.unregister(guest)
+        guest.close()
+
+
+def _open_door(path: Path, mode: int) -> socket.socket:
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_socket():
+            path.unlink()  # of a daemon that was killed; the lock says that none is running
+        door.bind(str(path))
+        os.chmod(path, mode)
+        door.listen(8)
+        door.setblocking(False)
+    except OSError as error:
+        door.close()
+        raise ConfigError("the unix socket cannot be made", where=path, got=error) from None
+    return door

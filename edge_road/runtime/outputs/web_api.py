@@ -1,0 +1,64 @@
+"""What the web server offers, for people (docs) and for tools (OpenAPI)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edge_road import __version__
+
+JSON, TEXT = "application/json", "text/plain"
+
+
+def openapi() -> dict[str, Any]:
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "edge_road",
+            "version": __version__,
+            "summary": "The road condition of one vehicle",
+        },
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "paths": {
+            "/state": {"get": _reading("the newest message", JSON, {"503": "no message yet"})},
+            "/events": {
+                "get": _reading(
+                    "server-sent events: state, event and health", "text/event-stream", {"503": "full"}
+                )
+            },
+            "/health": {"get": _reading("how the daemon fares", JSON, {"503": "it is not alive"})},
+            "/about": {"get": _reading("what runs here", JSON, {})},
+            "/metrics": {"get": _reading("figures for Prometheus", TEXT, {})},
+            "/snapshot.jpg": {
+                "get": _reading("the newest picture", "image/jpeg", {"204": "there is none, or it is off"})
+            },
+            "/reload": {"post": _writing("read the vehicle file again", {"202": "asked for"})},
+            "/smoke": {
+                "post": _writing(
+                    "run the self-test of the bundle",
+                    {"200": "the result", "409": "one is running, or there is no bundle"},
+                )
+            },
+        },
+    }
+
+
+def _reading(summary: str, content: str, others: dict[str, str]) -> dict[str, Any]:
+    return {
+        "summary": summary,
+        "responses": {"200": {"description": "found", "content": {content: {}}}, **_responses(others)},
+    }
+
+
+def _writing(summary: str, responses: dict[str, str]) -> dict[str, Any]:
+    return {"summary": summary, "security": [{"token": []}], "responses": _responses(responses)}
+
+
+def _responses(others: dict[str, str]) -> dict[str, Any]:
+    refused = {
+        "401": "the token is missing",
+        "403": "another site asks",
+        "405": "not this method",
+        "414": "too long",
+        "421": "not this host",
+    }
+    return {status: {"description": text} for status, text in {**refused, **others}.items()}
