@@ -109,15 +109,15 @@ class UnixSocket:
 
     def _serve(self, guest: socket.socket) -> None:
         reader, rest = self._guests[guest]
-        if not rest:
-            rest += "".join(reader.take()).encode()
         try:
-            while rest:
+            while rest or (items := reader.take()):
+                rest = rest or bytearray("".join(items).encode())
                 del rest[: guest.send(rest)]
         except BlockingIOError:
             pass
         except OSError:
             return self._see_off(guest)
+        self._guests[guest] = (reader, rest)
         wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if rest else 0)
         self._selector.modify(guest, wanted)
         return None

@@ -1,0 +1,179 @@
+"""For consumers: turns the stream of messages into a state that can be trusted, or into `unknown`.
+
+Only the standard library is used, so that this one file can be copied into another program.
+
+    reader = StateReader()
+    for line in stream:            # a unix socket, MQTT payloads, lines of a file
+        reader.take(line)
+        print(reader.current())    # and again at any later time: age makes it `unknown` by itself
+
+    events = EventReader()
+    for line in backlog:
+        if event := events.take(line):
+            store(event)           # each one once, however often it was sent
+    print(events.missing)          # numbers that neither came nor were declared lost
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+STATES = ("dry", "wet", "icy")
+UNKNOWN = "unknown"
+STATE_SCHEMA, EVENT_SCHEMA = "edge_road.state/1", "edge_road.event/1"
+LARGEST_BYTES = 64 * 1024
+MOST_BOOTS = 64
+
+
+@dataclass(frozen=True)
+class Current:
+    """What may be acted upon now."""
+
+    state: str
+    reasons: tuple[str, ...]
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    message: Mapping[str, Any] | None = None
+
+
+class StateReader:
+    """One vehicle's states. Nothing it is given makes it raise, and nothing damaged makes it believe."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._message: Mapping[str, Any] | None = None
+        self._received_s = 0.0
+        self._old_boots: OrderedDict[str, None] = OrderedDict()
+        self.damaged = self.repeated = self.skipped = 0
+
+    def take(self, line: str | bytes) -> bool:
+        """True when it is the newest message; false when it is damaged, foreign or older than one before."""
+        message = parse(line, STATE_SCHEMA)
+        if message is None or not _is_state(message):
+            self.damaged += 1
+            return False
+        if not self._is_newer(message):
+            self.repeated += 1
+            return False
+        self._message, self._received_s = message, self._now_s()
+        return True
+
+    def current(self) -> Current:
+        message = self._message
+        if message is None:
+            return Current(UNKNOWN, ("no_message",))
+        since_s = self._now_s() - self._received_s
+        if not 0 <= since_s * 1000 <= message["valid_for_ms"]:
+            return Current(UNKNOWN, ("stale",), message=message)
+        return Current(message["state"], tuple(message["reasons"]), message["probabilities"], message)
+
+    def _is_newer(self, message: Mapping[str, Any]) -> bool:
+        """A number higher than the last one; a new start of the daemon counts from the beginning."""
+        last, boot = self._message, message["boot_id"]
+        if last is None:
+            return True
+        if boot != last["boot_id"]:
+            if boot in self._old_boots:
+                return False  # a late message of a daemon that has been replaced
+            self._old_boots[last["boot_id"]] = None
+            while len(self._old_boots) > MOST_BOOTS:
+                self._old_boots.popitem(last=False)
+            return True
+        self.skipped += max(0, message["seq"] - last["seq"] - 1)
+        return bool(message["seq"] > last["seq"])
+
+
+class EventReader:
+    """Removes repetitions and tells which events are missing without an explanation."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, set[int]] = {}
+        self._lost: dict[str, list[tuple[int, int]]] = {}
+        self.damaged = self.repeated = 0
+
+    def take(self, line: str | bytes) -> Mapping[str, Any] | None:
+        """The event when it is whole and new."""
+        event = parse(line, EVENT_SCHEMA)
+        if event is None or not _is_event(event):
+            self.damaged += 1
+            return None
+        seen = self._seen.setdefault(event["boot_id"], set())
+        if event["seq"] in seen:
+            self.repeated += 1
+            return None
+        seen.add(event["seq"])
+        if event["kind"] == "gap":
+            gap = event["details"]
+            self._lost.setdefault(gap["boot_id"], []).append((gap["from"], gap["to"]))
+        return event
+
+    @property
+    def missing(self) -> dict[str, list[int]]:
+        """By boot: numbers below the highest seen that neither came nor lie in a declared gap."""
+        found = {boot: self._holes(boot, seen) for boot, seen in self._seen.items()}
+        return {boot: holes for boot, holes in found.items() if holes}
+
+    def up_to(self, boot_id: str) -> int:
+        """The last number with nothing missing before it: what a backend acknowledges; -1: none."""
+        seen = self._seen.get(boot_id, set())
+        holes = self._holes(boot_id, seen)
+        return (holes[0] if holes else max(seen, default=-1) + 1) - 1
+
+    def _holes(self, boot_id: str, seen: set[int]) -> list[int]:
+        gaps = self._lost.get(boot_id, [])
+        absent = (number for number in range(max(seen, default=-1)) if number not in seen)
+        return [n for n in absent if not any(first <= n <= last for first, last in gaps)]
+
+
+def parse(line: str | bytes, schema: str) -> dict[str, Any] | None:
+    """The message, when its checksum and its schema are right; `crc32` covers the rest as it was written."""
+    try:
+        text = line if isinstance(line, str) else line.decode()
+        if len(text) > LARGEST_BYTES:
+            return None
+        values = json.loads(text, parse_constant=_refuse)
+        crc = values.pop("crc32")
+        body = json.dumps(values, separators=(",", ":"), allow_nan=False)
+        is_ours = values["schema"] == schema and type(crc) is int and crc == zlib.crc32(body.encode())
+        return values if is_ours else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _is_state(message: Mapping[str, Any]) -> bool:
+    try:
+        state, shares = message["state"], message["probabilities"]
+        known = state in (*STATES, UNKNOWN) and type(message["seq"]) is int and message["valid_for_ms"] > 0
+        evidence = state == UNKNOWN or (
+            set(shares) == set(STATES) and message["captured_mono_ns"] is not None
+        )
+        return bool(
+            known
+            and evidence
+            and isinstance(message["boot_id"], str)
+            and list(message["reasons"]) is not None
+        )
+    except (KeyError, TypeError):
+        return False
+
+
+def _is_event(event: Mapping[str, Any]) -> bool:
+    try:
+        whole = isinstance(event["boot_id"], str) and type(event["seq"]) is int and event["seq"] >= 0
+        if event["kind"] != "gap":
+            return bool(whole)
+        gap = event["details"]
+        return bool(
+            whole and type(gap["from"]) is int and type(gap["to"]) is int and isinstance(gap["boot_id"], str)
+        )
+    except (KeyError, TypeError):
+        return False

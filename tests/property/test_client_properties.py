@@ -1,0 +1,128 @@
+"""Whatever the wire does, a consumer never believes a state that was not said, or no longer holds."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from road_messages import blind, road
+
+from edge_road import client
+from edge_road.client import EventReader, StateReader
+from edge_road.runtime.events.event import GAP, Draft, Event, Severity
+
+LINES = [(road if n % 3 else blind)("icy" if n % 3 else "no_frames", n).to_json() for n in range(12)]
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def event(seq: int, boot: str = "b") -> Event:
+    return Event("van", boot, seq, Draft("state", Severity.NOTE, 1, "t", False, {}))
+
+
+def gap(seq: int, first: int, last: int, boot: str = "b") -> Event:
+    details = {"boot_id": boot, "from": first, "to": last, "count": last - first + 1, "reason": "no_room"}
+    return Event("van", boot, seq, Draft(GAP, Severity.GAP, 1, "t", False, details))
+
+
+def test_the_client_needs_nothing_but_the_standard_library() -> None:
+    tree = ast.parse(Path(client.__file__).read_text())
+    roots = {a.name.split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    roots |= {(n.module or "").split(".")[0] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert roots <= set(sys.stdlib_module_names)
+
+
+def test_a_state_holds_until_its_time_is_over() -> None:
+    watch = Watch()
+    reader = StateReader(watch)
+    assert reader.current().reasons == ("no_message",)
+    assert reader.take(road("icy", 1).to_json())
+    watch.now_s = 0.999
+    assert reader.current().state == "icy"
+    watch.now_s = 1.001
+    assert (reader.current().state, reader.current().reasons) == ("unknown", ("stale",))
+
+
+@given(st.data())
+def test_a_damaged_line_is_never_believed(data: st.DataObject) -> None:
+    line = bytearray(road("dry", 3).to_json().encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        line[data.draw(st.integers(0, len(line) - 1))] = data.draw(st.integers(0, 255))
+    reader = StateReader()
+    if bytes(line) != road("dry", 3).to_json().encode():
+        assert not reader.take(bytes(line))
+        assert reader.current().state == "unknown"
+
+
+@given(
+    st.binary(max_size=300)
+    | st.text(max_size=300)
+    | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(json.dumps)
+)
+def test_nonsense_makes_nobody_raise(line: str | bytes) -> None:
+    assert not StateReader().take(line)
+    assert EventReader().take(line) is None
+
+
+def test_deep_nesting_is_refused() -> None:
+    assert not StateReader().take("[" * 60_000)
+
+
+@given(st.lists(st.tuples(st.integers(0, 11), st.floats(0, 0.6)), max_size=40))
+@settings(max_examples=80)
+def test_repeated_and_late_messages_never_extend_a_state(steps: list[tuple[int, float]]) -> None:
+    """Only a number above all before counts, and it counts from when it came."""
+    watch = Watch()
+    reader = StateReader(watch)
+    newest, came_s = -1, 0.0
+    for number, pause_s in steps:
+        watch.now_s += pause_s
+        assert reader.take(LINES[number]) == (number > newest)
+        if number > newest:
+            newest, came_s = number, watch.now_s
+        fresh = watch.now_s - came_s <= 1.0
+        said = json.loads(LINES[newest])["state"]
+        assert reader.current().state == (said if fresh else "unknown")
+
+
+def test_a_new_start_counts_anew_and_the_old_one_is_not_heard_again() -> None:
+    reader = StateReader(Watch())
+    assert reader.take(road("dry", 500).to_json())
+    assert reader.take(road("icy", 0, boot_id="c").to_json())
+    assert not reader.take(road("dry", 501).to_json())
+    assert reader.current().state == "icy"
+
+
+@given(st.lists(st.integers(0, 30), max_size=60), st.permutations(range(20)))
+def test_every_event_comes_out_once_and_what_is_missing_is_named(
+    repeats: list[int], order: list[int]
+) -> None:
+    reader = EventReader()
+    sent = [*order, *(n for n in repeats if n < 20)]
+    came = [e["seq"] for n in sent if (e := reader.take(event(n).to_json()))]
+    assert came == order
+    assert reader.missing == {}
+    assert reader.up_to("b") == 19
+
+
+@given(st.sets(st.integers(0, 29), min_size=1), st.integers(0, 29), st.integers(0, 10))
+def test_a_hole_counts_as_missing_unless_a_gap_declares_it(
+    present: set[int], first: int, length: int
+) -> None:
+    reader = EventReader()
+    for number in sorted(present):
+        reader.take(event(number).to_json())
+    reader.take(gap(30, first, first + length).to_json())
+    expected = [n for n in range(30) if n not in present and not first <= n <= first + length]
+    assert reader.missing.get("b", []) == expected
+    assert reader.up_to("b") == (expected[0] - 1 if expected else 30)
