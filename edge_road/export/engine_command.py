@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bundle = load_bundle((options.bundle or newest_bundle()).resolve(), _trust(options.trusted_key))
     store = store_of(bundle.path)
     if options.action == "build":
+        if not options.rtx:
+            require_gpu()
         settings = load_target(options.target).engine
         _build(bundle, store, _precisions(bundle, options.precision), settings, options)
     elif options.action == "list":

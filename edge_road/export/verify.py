@@ -19,6 +19,7 @@ from edge_road.evaluation.judge import judge
 from edge_road.evaluation.scores import Evaluation
 from edge_road.export.gate import Verdict
 from edge_road.export.material import load_all_images
+from edge_road.trust import DEVELOPMENT, Trust
 from edge_road.workspace import newest_bundle
 
 HEADER = ("model", "MB", "off by", "accuracy", "ice missed", "worst perturbation", "gate")
@@ -41,9 +42,11 @@ class _Report(BaseModel):
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     path: Path = options.bundle or newest_bundle()
-    bundle = load_bundle(path)
+    keys = tuple(options.trusted_key)
+    bundle = load_bundle(path, Trust(trusted_keys=keys) if keys else DEVELOPMENT)
     report = _read_report(bundle)
-    print(f"bundle {path}\n  digest {bundle.digest}\n  {len(bundle.contents)} files, as the manifest says\n")
+    print(f"bundle {path}\n  digest {bundle.digest}\n  {bundle.trust_text}")
+    print(f"  {len(bundle.contents)} files, as the manifest says\n")
     threads = os.cpu_count() or 1
     predictors = {p: OnnxPredictor.from_bundle(bundle, p, threads) for p in bundle.manifest.artefacts}
     _print_table([HEADER, *(_row(bundle, p, predictors[p], report.artefacts[p]) for p in predictors)])
@@ -64,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "bundle", nargs="?", type=Path, metavar="BUNDLE", help="folder of the bundle (the newest)"
+    )
+    parser.add_argument(
+        "--trusted-key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="who must have signed it (repeatable)",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="judge the models on these images too")
     return parser
