@@ -20,7 +20,7 @@ EXAMPLES = """\
 examples:
   python training/train_road.py                        rendered roads, a few minutes
   python training/train_road.py --recipe road_small --data photos --weights backbone.safetensors
-  torchrun --nproc-per-node 8 --max-restarts 3 training/train_road.py --recipe rscd --run runs/rscd8
+  torchrun --nproc-per-node 8 --max-restarts 3 training/train_road.py --recipe rscd --run-folder runs/rscd8
 """
 
 
@@ -41,8 +41,8 @@ def _folder(wishes: Wishes, recipe: Recipe, group: Group) -> Path:
     if wishes.run is None and not group.is_alone:
         raise ConfigError(
             "processes that train together need a folder that all of them know",
-            got=f"{group.ranks} processes and no --run",
-            fix="give --run DIR, so that a restart continues it",
+            got=f"{group.ranks} processes and no --run-folder",
+            fix="give --run-folder DIR, so that a restart continues it",
         )
     return wishes.run or workspace.new_run(recipe.name)
 
@@ -89,7 +89,12 @@ def _parse(arguments: Sequence[str] | None) -> Wishes:
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
-        "--run", type=Path, metavar="DIR", help="the run's folder: continued if it is there, else begun"
+        "--run",
+        "--run-folder",  # torchrun takes --run for an abbreviation of an option of its own
+        type=Path,
+        metavar="DIR",
+        dest="run",
+        help="the run's folder: continued if it is there, else begun",
     )
     where.add_argument("--resume", action="store_true", help="continue the newest unfinished run")
     chosen = vars(parser.parse_args(arguments))

@@ -1,0 +1,188 @@
+"""Several processes train one model: when one dies the others say so, and a restart continues."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from edge_road import cli
+
+RECIPE = """
+name = "pair"
+[data]
+kind = "folder"
+path = "{photos}"
+[input]
+height = 32
+width = 32
+[model]
+backbone = "mobilenetv3_small_050"
+features = 8
+[optimizer]
+schedule = "cosine"
+learning_rate = 1e-3
+[training]
+epochs = 3
+batch_size = 8
+threads = 1
+workers = 0
+device = "cpu"
+"""
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["edge_road.training.train", "edge_road.training.progress"])
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recipe")
+    generator = np.random.default_rng(0)
+    for blue, name in enumerate(("dry", "wet", "icy")):
+        (folder / "photos" / name).mkdir(parents=True)
+        for number in range(10):
+            picture = generator.integers(0, 160, (40, 40, 3), dtype=np.uint8)
+            picture[..., 0] += np.uint8(40 * blue)
+            cv2.imwrite(str(folder / "photos" / name / f"{number}.png"), picture)
+    (folder / "pair.toml").write_text(RECIPE.format(photos=folder / "photos"))
+    return folder / "pair.toml"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def start_pair(recipe: Path, run: Path, before: Callable[[], None] | None = None) -> list[BaseProcess]:
+    """As torchrun would; `before` runs in the second process."""
+    port = free_port()
+    children = [
+        processes.Process(target=one_of_two, args=(rank, port, recipe, run, before if rank else None))
+        for rank in range(2)
+    ]
+    for child in children:
+        child.start()
+    return children
+
+
+def one_of_two(rank: int, port: int, recipe: Path, run: Path, before: Callable[[], None] | None) -> None:
+    sys.stdout = sys.stderr = open(run.parent / f"said-{rank}.txt", "w")  # noqa: SIM115
+    place = {
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": 2,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
+    os.environ.update({name: str(value) for name, value in place.items()})
+    if before is not None:
+        before()
+    code = cli.command("train", ["--recipe", str(recipe), "--run", str(run)])
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def die_in_second_epoch() -> None:
+    from edge_road.training.trainer import Trainer
+
+    train_epoch = Trainer._train_epoch
+
+    def fatal(self: Trainer, epoch: int) -> Any:
+        if epoch == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return train_epoch(self, epoch)
+
+    Trainer._train_epoch = fatal  # type: ignore[method-assign]
+
+
+def codes(children: list[BaseProcess]) -> list[int | None]:
+    for child in children:
+        child.join(240)
+    return [child.exitcode for child in children]
+
+
+def test_a_lost_process_is_named_and_the_restarted_pair_ends_as_if_nothing_had_happened(
+    recipe: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "whole").mkdir()
+    assert codes(start_pair(recipe, tmp_path / "whole" / "run")) == [0, 0]
+
+    run = tmp_path / "run"
+    assert codes(start_pair(recipe, run, die_in_second_epoch)) == [2, -signal.SIGKILL]
+    said = (tmp_path / "said-0.txt").read_text()
+    assert "another process of this training has ended" in said
+    assert "--max-restarts" in said
+    assert [path.name for path in (run / "last").iterdir()] == ["epoch-00001.safetensors"]
+
+    assert codes(start_pair(recipe, run)) == [0, 0]
+    assert "continuing after epoch 1" in (tmp_path / "said-0.txt").read_text()
+    whole = tmp_path / "whole" / "run"
+    assert (run / "best.safetensors").read_bytes() == (whole / "best.safetensors").read_bytes()
+    assert json.loads((run / "run.json").read_text())["epochs"] == 3
+
+
+def test_processes_without_a_common_folder_are_refused(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.command("train", ["--recipe", str(recipe)]) == 2
+    assert "--run-folder DIR" in capsys.readouterr().err
+
+
+def test_a_batch_that_cannot_be_shared_evenly_is_refused(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert cli.command("train", ["--recipe", str(recipe), "--run", str(tmp_path / "run")]) == 2
+    assert "8 for 3 processes" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+KILLED_ONCE = """
+import os, signal, sys
+sys.path.insert(0, {root!r})
+from edge_road import cli
+from edge_road.training.trainer import Trainer
+train_epoch = Trainer._train_epoch
+def fatal(self, epoch):
+    if epoch == 1 and os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return train_epoch(self, epoch)
+Trainer._train_epoch = fatal
+sys.exit(cli.command("train", sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+def test_torchrun_restarts_a_training_whose_process_was_killed(
+    recipe: Path, tmp_path: Path, root: Path
+) -> None:
+    script, run = tmp_path / "killed_once.py", tmp_path / "run"
+    script.write_text(KILLED_ONCE.format(root=str(root)))
+    launch = ["--nproc-per-node", "2", "--max-restarts", "1", "--monitor-interval", "0.2"]
+    launch += ["--master-port", str(free_port()), str(script)]
+    wanted = ["--recipe", str(recipe), "--run-folder", str(run)]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", *launch, *wanted],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "continuing after epoch 1" in done.stdout
+    assert json.loads((run / "run.json").read_text())["epochs"] == 3
