@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from edge_road.conditions import STATES, ClassList
 from edge_road.config import StrictModel
-from edge_road.evaluation.metrics import Labels, true_states
+from edge_road.evaluation.metrics import Labels, about_roads, true_states
 from edge_road.frames import Prediction
 
 COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7)
@@ -47,9 +47,7 @@ class Abstention(StrictModel):
 
 def state_confidence(prediction: Prediction, classes: ClassList) -> npt.NDArray[np.float64]:
     """The largest state probability; minus infinity for an output that is not finite."""
-    finite_N = prediction.finite_N
-    probabilities_NC = np.where(finite_N[:, None], prediction.probabilities_NC, 0.0)
-    return np.where(finite_N, classes.state_probabilities(probabilities_NC).max(axis=1), -np.inf)
+    return np.where(prediction.finite_N, _answers(prediction, classes).max(axis=1), -np.inf)
 
 
 def abstention(
@@ -60,9 +58,10 @@ def abstention(
     if not finite_N.any():
         return None
     confidence_N = state_confidence(prediction, classes)
-    probabilities_NC = np.where(finite_N[:, None], prediction.probabilities_NC, 0.0)
-    said_N = classes.state_probabilities(probabilities_NC).argmax(axis=1)
-    counter = _Counter(confidence_N, said_N, true_states(labels_N, classes))
+    said_N = _answers(prediction, classes).argmax(axis=1)
+    roads = about_roads(classes)
+    true_N = true_states(labels_N, classes) if roads else labels_N
+    counter = _Counter(confidence_N, said_N, true_N, icy=STATES.index("icy") if roads else -1)
     thresholds = np.unique(confidence_N[finite_N])[::-1]
     points = [counter.at(float(value)) for value in thresholds]
     return Abstention(
@@ -73,13 +72,22 @@ def abstention(
     )
 
 
+def _answers(prediction: Prediction, classes: ClassList) -> npt.NDArray[np.float64]:
+    """Probabilities of the road states, or of the classes where they stand for none."""
+    probabilities_NC = np.where(prediction.finite_N[:, None], prediction.probabilities_NC, 0.0)
+    if not about_roads(classes):
+        return probabilities_NC.astype(np.float64)
+    return classes.state_probabilities(probabilities_NC)
+
+
 class _Counter:
     """Sorted once, so that every threshold is a look-up."""
 
-    def __init__(self, confidence_N: npt.NDArray[np.float64], said_N: Labels, true_N: Labels) -> None:
+    def __init__(
+        self, confidence_N: npt.NDArray[np.float64], said_N: Labels, true_N: Labels, icy: int
+    ) -> None:
         order_N = np.argsort(-confidence_N, kind="stable")
         self.falling_N = -confidence_N[order_N]
-        icy = STATES.index("icy")
         wrong_N = (said_N != true_N)[order_N]
         self.icy = int((true_N == icy).sum())
         self.wrong_upto = np.concatenate([[0], np.cumsum(wrong_N)])

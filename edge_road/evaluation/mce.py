@@ -12,7 +12,6 @@ from pathlib import Path
 from edge_road.config import StrictModel
 from edge_road.errors import ConfigError
 from edge_road.evaluation.perturbations import COMMON, Family
-from edge_road.evaluation.report import load_report
 from edge_road.evaluation.scores import Score
 
 Errors = Mapping[str, float]
@@ -52,6 +51,8 @@ def mean_corruption_error(
 
 
 def load_baseline(path: Path, families: Sequence[Family] = COMMON) -> dict[str, float]:
+    from edge_road.evaluation.report import load_report  # a report may hold our figures itself
+
     entries = load_report(path).entries
     if len(entries) != 1:
         raise ConfigError(

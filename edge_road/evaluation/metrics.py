@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from edge_road.conditions import STATES, ClassList
+from edge_road.conditions import STATES, UNKNOWN, ClassList
 from edge_road.config import StrictModel
 from edge_road.frames import Prediction
 
@@ -68,8 +68,14 @@ def said_states(prediction: Prediction, classes: ClassList) -> Labels:
     return np.where(finite_N, classes.state_probabilities(probabilities_NC).argmax(axis=1), NO_ANSWER)
 
 
+def about_roads(classes: ClassList) -> bool:
+    """False for the classes of other data sets, which stand for no road state."""
+    return UNKNOWN not in classes.states
+
+
 def true_states(labels_N: Labels, classes: ClassList) -> Labels:
-    return np.array([STATES.index(state) for state in classes.states], dtype=np.int64)[labels_N]
+    """A class that stands for no road state has a number of its own, which nobody says."""
+    return np.array([(*STATES, UNKNOWN).index(state) for state in classes.states], dtype=np.int64)[labels_N]
 
 
 def danger_rate(missed: float, icy: int) -> DangerRate | None:

@@ -1,69 +1,47 @@
-"""Plots as inline SVG that takes the page's text colour, so that light and dark both work."""
+"""The plots that every report has: noise, confusion, reliability, risk against coverage."""
 
 from __future__ import annotations
 
-import html
-import io
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-SERIES_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
-_INK = "#010203"  # stands for the page's text colour until the SVG is written
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "svg.hashsalt": "edge_road",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.color": _INK,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+from edge_road.evaluation.abstention import Abstention
+from edge_road.evaluation.figures import INK, SERIES_COLORS, color_of, legend, plot
+from edge_road.evaluation.reliability import Calibration, Reliability
+
+WIDE, SQUARE = (4.8, 3.1), (3.6, 3.4)
 Curve = Sequence[tuple[float, float, float | None]]  # level, accuracy, standard deviation
 
 
 def noise_plot(curves: Mapping[str, Curve]) -> str:
     """Accuracy against the standard deviation of Gaussian noise, a line for each artefact."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(4.8, 3.1), layout="constrained")
-        axes = figure.add_subplot()
+    def draw(axes: Any) -> None:
         for position, (title, curve) in enumerate(curves.items()):
             levels, accuracies, deviations = zip(*curve)
             axes.errorbar(
                 levels,
                 [100 * accuracy for accuracy in accuracies],
                 yerr=[100 * (deviation or 0.0) for deviation in deviations],
-                color=SERIES_COLORS[position % len(SERIES_COLORS)],
+                color=color_of(position),
                 marker="o",
                 capsize=3,
                 label=title,
             )
         axes.set(xlabel="standard deviation of the noise (of 255)", ylabel="accuracy (%)", ylim=(0, 103))
         axes.grid(alpha=0.25)
-        if len(curves) > 1:
-            axes.legend(frameon=False, loc="lower left")
-        return _svg(figure, "Accuracy against the standard deviation of Gaussian noise")
+        legend(axes, len(curves))
+
+    return plot("Accuracy against the standard deviation of Gaussian noise", _taller(WIDE, curves), draw)
 
 
 def confusion_plot(classes: Sequence[str], confusion: Sequence[Sequence[int]], title: str) -> str:
     """Rows: truth, columns: said; the fill is the share of the row."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     columns = [*classes, "no answer"] if any(row[-1] for row in confusion) else list(classes)
     few = len(classes) <= 8
     side = 1.6 + (0.62 if few else 0.34) * len(columns)
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(side + (0.0 if few else 1.0), side), layout="constrained")
-        axes = figure.add_subplot()
+
+    def draw(axes: Any) -> None:
         for row, counts in enumerate(confusion):
             for column in range(len(columns)):
                 _cell(axes, row, column, counts[column], sum(counts), 11 if few else 6.5)
@@ -74,25 +52,69 @@ def confusion_plot(classes: Sequence[str], confusion: Sequence[Sequence[int]], t
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        return _svg(figure, title)
+
+    return plot(title, (side + (0.0 if few else 1.0), side), draw)
+
+
+def reliability_plot(calibration: Calibration, title: str) -> str:
+    """Accuracy against confidence; on the diagonal a model is right as often as it says."""
+    series = (
+        (calibration.before, "as trained", SERIES_COLORS[1]),
+        (calibration.after, f"temperature {calibration.temperature:.2f}", SERIES_COLORS[0]),
+    )
+
+    def draw(axes: Any) -> None:
+        axes.plot((0, 100), (0, 100), color=INK, alpha=0.35, linewidth=1, linestyle="--")
+        for reliability, label, color in series:
+            _reliability_line(axes, reliability, label, color)
+        axes.set(xlabel="confidence (%)", ylabel="accuracy (%)", xlim=(0, 101), ylim=(0, 103))
+        axes.grid(alpha=0.25)
+        legend(axes, 2)
+
+    return plot(title, SQUARE, draw)
+
+
+def risk_plot(curves: Mapping[str, Abstention]) -> str:
+    """The share of wrong answers among those given, against how many are given; a ring where it works."""
+
+    def draw(axes: Any) -> None:
+        for position, (title, abstention) in enumerate(curves.items()):
+            color = color_of(position)
+            coverage = [100 * point.coverage for point in abstention.curve]
+            risk = [100 * (point.risk or 0.0) for point in abstention.curve]
+            axes.plot(coverage, risk, color=color, label=title, linewidth=1.6)
+            chosen = abstention.chosen
+            if chosen and chosen.risk is not None:
+                axes.plot(100 * chosen.coverage, 100 * chosen.risk, "o", mfc="none", color=color, ms=8)
+        axes.set(xlabel="answered (% of the pictures)", ylabel="wrong (% of the answers)", xlim=(0, 102))
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.25)
+        legend(axes, len(curves))
+
+    return plot("Share of wrong answers against the share of pictures answered", _taller(WIDE, curves), draw)
+
+
+def _reliability_line(axes: Any, reliability: Reliability, label: str, color: str) -> None:
+    """The area of a mark tells how many answers stand behind it."""
+    total = sum(each.answers for each in reliability.bins)
+    filled = [each for each in reliability.bins if each.answers]
+    x = [100 * (each.confidence or 0.0) for each in filled]
+    y = [100 * (each.accuracy or 0.0) for each in filled]
+    axes.plot(x, y, color=color, linewidth=1.2, label=f"{label}: error {reliability.calibration_error:.1%}")
+    axes.scatter(x, y, s=[12 + 130 * each.answers / total for each in filled], color=color, alpha=0.75)
 
 
 def _cell(axes: Any, row: int, column: int, count: int, total: int, font_size: float) -> None:
     from matplotlib.patches import Rectangle
 
     share = count / total if total else 0.0
-    color = SERIES_COLORS[0] if row == column else SERIES_COLORS[1] if count else _INK
+    color = SERIES_COLORS[0] if row == column else SERIES_COLORS[1] if count else INK
     corner = (column - 0.48, row - 0.48)
     axes.add_patch(Rectangle(corner, 0.96, 0.96, facecolor=color, alpha=0.05 + 0.7 * share, linewidth=0))
     if count:
         axes.text(column, row, count, ha="center", va="center", fontsize=font_size)
 
 
-def _svg(figure: Any, title: str) -> str:
-    """Only the element: no prologue, no name spaces and no metadata, none of which a page needs."""
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    text = buffer.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text).replace(_INK, "currentColor")
-    return text.replace("<svg", f'<svg role="img" aria-label="{html.escape(title)}"', 1)
+def _taller(size: tuple[float, float], curves: Mapping[str, object]) -> tuple[float, float]:
+    """Room for a legend of one line each."""
+    return size[0], size[1] + (0.18 * len(curves) if len(curves) > 1 else 0.0)

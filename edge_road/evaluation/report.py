@@ -2,7 +2,7 @@
 
 `report.json` is a `Report`. It holds no time and no path, so that equal measurements give equal bytes;
 every share lies in [0, 1], and what was not measured is null. A reader must refuse a `schema` that
-it does not know.
+it does not know. Fields: docs/evaluation.md.
 """
 
 from __future__ import annotations
@@ -17,6 +17,12 @@ from pydantic import Field, ValidationError
 from edge_road import __version__
 from edge_road.config import StrictModel
 from edge_road.errors import ConfigError
+from edge_road.evaluation.abstention import Abstention
+from edge_road.evaluation.comparison import Comparison
+from edge_road.evaluation.lab_result import LabResult
+from edge_road.evaluation.mce import CorruptionErrors
+from edge_road.evaluation.ood import OodResult
+from edge_road.evaluation.reliability import Calibration
 from edge_road.evaluation.scores import Evaluation
 from edge_road.files import write_atomically
 from edge_road.frames import Images
@@ -54,6 +60,13 @@ class PictureSet(StrictModel):
 class Entry(StrictModel):
     subject: Subject
     evaluation: Evaluation
+    calibration: Calibration | None = None
+    abstention: Abstention | None = None
+    ood: OodResult | None = None
+    mce: CorruptionErrors | None = None
+    """against the baseline that was given"""
+    lab: LabResult | None = None
+    """of a run, where asked for"""
 
     @property
     def title(self) -> str:
@@ -61,11 +74,18 @@ class Entry(StrictModel):
 
 
 class Report(StrictModel):
-    schema_name: Literal["edge_road.report/1"] = Field(default="edge_road.report/1", alias="schema")
+    schema_name: Literal["edge_road.report/1", "edge_road.report/2"] = Field(
+        default="edge_road.report/2", alias="schema"
+    )
+    """2 adds calibration, abstention, ood, mce, lab, notes and comparisons; 1 can still be read"""
     version: str = __version__
     """of edge_road, when it was measured"""
     test_set: PictureSet
+    notes: tuple[str, ...] = ()
+    """what limits the figures"""
     entries: tuple[Entry, ...] = Field(min_length=1)
+    comparisons: tuple[Comparison, ...] = ()
+    """of every other entry with the first"""
 
     def to_json(self) -> str:
         values = self.model_dump(mode="json", by_alias=True)

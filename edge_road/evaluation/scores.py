@@ -23,8 +23,8 @@ class Score(StrictModel):
     accuracy: float
     accuracy_std: float | None
     """over the runs; none for a single run"""
-    state_accuracy: float
-    """of dry, wet and icy, after adding the probabilities of each state's classes"""
+    state_accuracy: float | None
+    """of dry, wet and icy, after adding the probabilities of each state's classes; none for other classes"""
     macro_f1: float
     recall: dict[str, float | None]
     """by class; none where the set has no picture of it"""
@@ -83,7 +83,11 @@ def score(name: str, predictions: Sequence[Prediction], labels_N: Labels, classe
         runs=len(predictions),
         accuracy=float(np.mean(accuracies)),
         accuracy_std=float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None,
-        state_accuracy=float(np.mean([metrics.accuracy(true_N, state_N) for state_N in states])),
+        state_accuracy=(
+            float(np.mean([metrics.accuracy(true_N, state_N) for state_N in states]))
+            if metrics.about_roads(classes)
+            else None
+        ),
         macro_f1=float(np.mean([metrics.macro_f1(confusion) for confusion in confusions])),
         recall=dict(zip(classes.names, metrics.recalls(np.sum(confusions, axis=0)))),
         danger=metrics.danger_rate(missed, icy),

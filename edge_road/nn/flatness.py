@@ -2,7 +2,7 @@
 
 Monte Carlo after Cha et al. (2021), as in spider_label_smoothing, 3.3 and E.1.3. A step of length
 gamma means little by itself, as networks differ in the size of their weights; radii here are shares
-of the length of all trained weights.
+of the length of all weights.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def flatness(
 @contextmanager
 def stepped(model: nn.Module, distance: float, generator: torch.Generator) -> Iterator[None]:
     """The weights, moved by `distance` in a direction that is uniform on the sphere; then put back."""
-    weights = [p for p in model.parameters() if p.requires_grad]
+    weights = list(model.parameters())
     kept = [weight.detach().clone() for weight in weights]
     steps = [torch.randn(w.shape, generator=generator, dtype=w.dtype) for w in weights]
     length = torch.sqrt(torch.stack([step.square().sum() for step in steps]).sum())
@@ -56,4 +56,4 @@ def stepped(model: nn.Module, distance: float, generator: torch.Generator) -> It
 
 
 def _flat(model: nn.Module) -> Tensor:
-    return torch.cat([p.detach().flatten() for p in model.parameters() if p.requires_grad])
+    return torch.cat([p.detach().flatten() for p in model.parameters()])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from edge_road import workspace
 from edge_road.backends.onnxrt import OnnxPredictor
-from edge_road.bundle import MANIFEST_FILE, Manifest, load_bundle
+from edge_road.bundle import MANIFEST_FILE, Manifest, Precision, load_bundle
+from edge_road.bundle import Artefact as Shipped
 from edge_road.config import check_settings
 from edge_road.datasets import RoadDataset, open_dataset
 from edge_road.datasets.rscd import FOLDERS
@@ -21,14 +23,23 @@ from edge_road.recipe import Recipe
 from edge_road.recipe_data import DataSettings, FolderData, RscdData
 from edge_road.run_record import RECORD_FILE, RunRecord, load_recipe, load_record
 
+TORCH_BATCH = 8  # as many as stay in the caches of a processor
+
 
 @dataclass(frozen=True, eq=False)
 class Artefact:
     subject: Subject
+    open: Callable[[], Predictor]
+    """the same again, for another process"""
     predictor: Predictor
     preprocessing: Preprocessing
     data: DataSettings
     data_digest: str
+    shipped: Shipped | None
+    """what a bundle says of this model file; a run has nothing of the kind"""
+    run: Path | None = None
+    delta_v: float | None = None
+    """radius that its training gave to a class, where the method has one"""
 
 
 def find_place(text: str) -> Path:
@@ -53,11 +64,35 @@ def open_artefacts(place: Path) -> list[Artefact]:
 
 
 def _open_run(run: Path) -> Artefact:
+    record, recipe = load_record(run), load_recipe(run)
+    reopen = partial(run_predictor, run)
+    return Artefact(
+        _subject(run, "run", record.weights_sha256, record),
+        reopen,
+        reopen(),
+        record.preprocessing,
+        recipe.data,
+        record.data_digest,
+        shipped=None,
+        run=run,
+        delta_v=getattr(recipe.method, "delta_v", None),
+    )
+
+
+def run_predictor(run: Path) -> Predictor:
+    """One thread, whatever the number of processes: then each gives the same bits."""
+    import torch
+
     from edge_road.nn.predictor import load_run
 
-    record = load_record(run)
-    subject = _subject(run, "run", record.weights_sha256, record)
-    return Artefact(subject, load_run(run), record.preprocessing, load_recipe(run).data, record.data_digest)
+    torch.set_num_threads(1)
+    predictor = load_run(run)
+    predictor.batch_size = TORCH_BATCH
+    return predictor
+
+
+def bundle_predictor(place: Path, precision: Precision) -> Predictor:
+    return OnnxPredictor.from_bundle(load_bundle(place), precision, threads=1)
 
 
 def _open_bundle(place: Path) -> list[Artefact]:
@@ -67,10 +102,12 @@ def _open_bundle(place: Path) -> list[Artefact]:
     return [
         Artefact(
             _subject(place, "bundle", manifest.files[artefact.file].sha256, manifest),
-            OnnxPredictor.from_bundle(bundle, precision, threads=2),
+            partial(bundle_predictor, place, precision),
+            OnnxPredictor.from_bundle(bundle, precision, threads=1),
             manifest.preprocessing,
             recipe.data,
             manifest.data_digest,
+            shipped=artefact,
         )
         for precision, artefact in manifest.artefacts.items()
     ]

@@ -13,24 +13,29 @@ from edge_road import workspace
 from edge_road.datasets import RoadDataset, Split
 from edge_road.datasets.index import SPLITS
 from edge_road.datasets.prepared import Prepared, prepare_split
-from edge_road.evaluation.judge import DEFAULT_RUNS, judge
-from edge_road.evaluation.mce import Errors, load_baseline, mean_corruption_error
-from edge_road.evaluation.page import percent, rows_of, title_of
+from edge_road.errors import DataError
+from edge_road.evaluation.answers import Source, answers_of_all, best_jobs
+from edge_road.evaluation.comparison import compare_with_first
+from edge_road.evaluation.judge import DEFAULT_RUNS, Judged, check_images, sum_up
+from edge_road.evaluation.mce import Errors, load_baseline
+from edge_road.evaluation.notes import notes_of
+from edge_road.evaluation.page import title_of
 from edge_road.evaluation.perturbations import DIALS, FAMILIES, PERTURBATIONS, SUITES, expand
 from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
-from edge_road.evaluation.scores import Score
+from edge_road.evaluation.report_text import as_text
 from edge_road.run_record import RECORD_FILE
 from edge_road.training.artefacts import Artefact, data_settings, find_place, open_artefacts, open_data_of
+from edge_road.training.examine import Examination, Wishes, draw
 
 ALL_SPLITS = "all"
+LAB_PICTURES = 64
+LEAST_SIDE = 32
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
-    names = _perturbation_names(chosen.perturbations)
     baseline = load_baseline(chosen.baseline) if chosen.baseline else None
-    if baseline:
-        names = expand([*names, "common"])
+    names = _perturbation_names(chosen, baseline)
     places = [find_place(text) for text in chosen.subjects] or [workspace.newest_run()]
     artefacts = [artefact for place in places for artefact in open_artefacts(place)]
     settings = data_settings(artefacts, chosen.data)
@@ -39,15 +44,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sizes = dict.fromkeys(artefact.preprocessing for artefact in artefacts)
     prepared = {size: prepare_split(dataset, split, size) for size in sizes}
     pictures = [prepared[artefact.preprocessing] for artefact in artefacts]
-    judged = [_judge(a, p, names, chosen.runs, chosen.seed) for a, p in zip(artefacts, pictures)]
+    judged = _judge_all(artefacts, pictures, names, chosen)
+    wishes = Wishes(chosen.split, chosen.seed, chosen.ood, chosen.lab, baseline)
+    entries = [
+        Examination(artefact, each, prepared, dataset, wishes, _show).entry()
+        for artefact, each, prepared in zip(artefacts, judged, pictures)
+    ]
     as_trained = all(artefact.data_digest == dataset.digest for artefact in artefacts)
     test_set = PictureSet(
         kind=settings.kind, split=chosen.split, digest=dataset.digest, as_trained=as_trained
     )
-    report = Report(test_set=test_set, entries=tuple(judged))
-    folder = chosen.out or _report_folder(places)
-    paths = write_report(folder, report, [p.images_NHWC for p in pictures])
-    print(_table(report), *_mce_lines(report, baseline), *paths, sep="\n")
+    report = Report(
+        test_set=test_set,
+        notes=_notes(entries, test_set),
+        entries=tuple(entries),
+        comparisons=compare_with_first(judged, chosen.seed),
+    )
+    _show("")
+    paths = write_report(chosen.out or _report_folder(places), report, [p.images_NHWC for p in pictures])
+    print(as_text(report), *paths, sep="\n")
     return 0
 
 
@@ -56,27 +71,64 @@ def choose_pictures(dataset: RoadDataset, split: str, most: int | None, seed: in
     parts = [dataset.splits[name] for name in (SPLITS if split == ALL_SPLITS else (split,))]
     keys = tuple(key for part in parts for key in part.keys)
     whole = Split(keys, np.concatenate([part.labels_N for part in parts]))
-    if most is None or most >= len(whole):
-        return whole
-    return whole.take(np.sort(np.random.default_rng(seed).permutation(len(whole))[:most]))
+    if len(whole) == 0:
+        raise DataError(
+            "there are no pictures to judge with",
+            where=f"the {split} split",
+            fix="choose another with --split, or other pictures with --data",
+        )
+    return draw(whole, most, seed)
 
 
-def _judge(artefact: Artefact, prepared: Prepared, names: Sequence[str], runs: int, seed: int) -> Entry:
-    def progress(condition: str) -> None:
-        _show(f"{artefact.subject.name}, {artefact.predictor.name}: {title_of(condition)}")
-
-    evaluation = judge(
-        artefact.predictor,
-        prepared.images_NHWC,
-        prepared.labels_N,
-        names,
-        runs,
-        seed,
-        keys=prepared.keys,
-        progress=progress,
+def _judge_all(
+    artefacts: Sequence[Artefact],
+    pictures: Sequence[Prepared],
+    names: Sequence[str],
+    chosen: argparse.Namespace,
+) -> list[Judged]:
+    for artefact, prepared in zip(artefacts, pictures):
+        check_images(artefact.predictor, prepared.images_NHWC, prepared.labels_N)
+    check_perturbable(pictures, names)
+    sources = [Source(a.open, p.images_NHWC) for a, p in zip(artefacts, pictures)]
+    jobs = chosen.jobs or best_jobs(sources, names, chosen.runs)
+    answers = answers_of_all(
+        sources, names, chosen.runs, chosen.seed, jobs, lambda condition: _show(title_of(condition))
     )
-    _show("")
-    return Entry(subject=artefact.subject, evaluation=evaluation)
+    return [
+        sum_up(
+            artefact.predictor.name,
+            artefact.predictor.classes,
+            each,
+            prepared.labels_N,
+            chosen.runs,
+            chosen.seed,
+            prepared.keys,
+        )
+        for artefact, each, prepared in zip(artefacts, answers, pictures)
+    ]
+
+
+def check_perturbable(pictures: Sequence[Prepared], names: Sequence[str]) -> None:
+    for prepared in pictures:
+        height, width = prepared.images_NHWC.shape[1:3]
+        if names and min(height, width) < LEAST_SIDE:
+            raise DataError(
+                "the model's pictures are too small to be perturbed: patches and blurs would cover them",
+                got=f"{height} x {width}",
+                expected=f"{LEAST_SIDE} a side or more",
+                fix="judge clean pictures only, with --perturbations ''",
+            )
+
+
+def _notes(entries: Sequence[Entry], test_set: PictureSet) -> tuple[str, ...]:
+    lines = [
+        line
+        for entry in entries
+        for line in notes_of(
+            entry.title, entry.evaluation, as_trained=test_set.as_trained, split=test_set.split
+        )
+    ]
+    return tuple(dict.fromkeys(lines))
 
 
 def _show(line: str) -> None:
@@ -93,38 +145,13 @@ def _report_folder(places: Sequence[Path]) -> Path:
     return workspace.home() / "reports" / "+".join(names)[:100]
 
 
-def _table(report: Report) -> str:
-    titles = [entry.title for entry in report.entries]
-    lines = [f"[{number}] {title}" for number, title in enumerate(titles, start=1)]
-    lines.append(f"{report.entries[0].evaluation.images} pictures of the {report.test_set.split} split")
-    lines.append(
-        " " * 26 + "".join(f"{f'[{n}] accuracy':>20}{'danger':>9}" for n in range(1, len(titles) + 1))
-    )
-    for title, scores in rows_of(report):
-        lines.append(f"{title:<26}" + "".join(_cells(score) for score in scores))
-    return "\n".join(lines)
-
-
-def _mce_lines(report: Report, baseline: Errors | None) -> list[str]:
-    """What share of the baseline's errors each makes under the common corruptions."""
-    if baseline is None:
-        return []
-    errors = [mean_corruption_error(entry.evaluation.perturbed, baseline) for entry in report.entries]
-    return [f"[{n}] mCE against the baseline {percent(each.mean)}" for n, each in enumerate(errors, start=1)]
-
-
-def _cells(score: Score | None) -> str:
-    if score is None:
-        return f"{'–':>20}{'–':>9}"
-    spread = "" if score.accuracy_std is None else f"± {100 * score.accuracy_std:.1f}"
-    danger = percent(score.danger.rate if score.danger else None)
-    return f"{percent(score.accuracy):>13}{spread:>7}{danger:>9}"
-
-
-def _perturbation_names(text: str | None) -> list[str]:
-    if text is None:
-        return list(PERTURBATIONS)
-    return expand(name.strip() for name in text.split(",") if name.strip())
+def _perturbation_names(chosen: argparse.Namespace, baseline: Errors | None) -> list[str]:
+    """Those asked for, those that a baseline needs; none by default where only strangers are asked for."""
+    if chosen.perturbations is None:
+        names = [] if chosen.ood else list(PERTURBATIONS)
+    else:
+        names = expand(name.strip() for name in chosen.perturbations.split(",") if name.strip())
+    return expand([*names, "common"]) if baseline else names
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -164,6 +191,23 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="REPORT",
         help="report.json of one model judged under `common`: give the mean corruption error against it",
+    )
+    parser.add_argument(
+        "--ood",
+        action="store_true",
+        help="how well confidence and distance tell pictures without a road (alone: no perturbations)",
+    )
+    parser.add_argument(
+        "--lab",
+        type=_number(1),
+        nargs="?",
+        const=LAB_PICTURES,
+        default=0,
+        metavar="N",
+        help="of runs, on N pictures (default: %(const)s): attacks, curvature, thickness, flatness, geometry",
+    )
+    parser.add_argument(
+        "--jobs", type=_number(1), metavar="N", help="processes (default: as many as there is work for)"
     )
     parser.add_argument("--seed", type=_number(0), default=0, metavar="N", help="of the perturbations")
     parser.add_argument(

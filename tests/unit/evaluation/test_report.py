@@ -154,7 +154,7 @@ def test_several_artefacts_stand_side_by_side() -> None:
     text = Text(page).all
     assert "road-0001, fake" in text
     assert "road-0002, fake" in text
-    assert re.search(r"JPEG quality 10 – – \d", text)
+    assert re.search(r"JPEG quality 10 \[1\] – – \[2\] \d", text)
 
 
 def test_names_from_outside_cannot_inject_markup() -> None:
@@ -186,7 +186,7 @@ def test_both_files_are_written_and_the_json_reads_back(tmp_path: Path) -> None:
     json_path, html_path = write_report(tmp_path / "out", report, [images[0]])
     assert load_report(json_path) == report
     assert html_path.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert '"schema": "edge_road.report/1"' in json_path.read_text()
+    assert '"schema": "edge_road.report/2"' in json_path.read_text()
     first = html_path.read_bytes()
     write_report(tmp_path / "out", report, [images[0]])
     assert html_path.read_bytes() == first

@@ -1,0 +1,65 @@
+"""Differences of several artefacts under every condition, and which of them are more than chance."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from edge_road.config import StrictModel
+from edge_road.evaluation.judge import Judged
+from edge_road.evaluation.perturbations import FAMILIES
+from edge_road.evaluation.significance import paired_bootstrap
+
+Shares = npt.NDArray[np.float64]
+
+
+class Difference(StrictModel):
+    """Accuracy of one entry minus that of the first, with the 95 % interval of a paired bootstrap."""
+
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def significant(self) -> bool:
+        return self.low > 0.0 or self.high < 0.0
+
+
+class Comparison(StrictModel):
+    entry: int
+    """position of the entry that is compared with the first one"""
+    conditions: dict[str, Difference]
+    families: dict[str, Difference]
+    """mean over the five severities, where all were measured"""
+
+
+def compare_with_first(judged: Sequence[Judged], seed: int) -> tuple[Comparison, ...]:
+    base = judged[0].right
+    return tuple(_compare(number, each.right, base, seed) for number, each in enumerate(judged) if number)
+
+
+def _compare(entry: int, right: Mapping[str, Shares], base: Mapping[str, Shares], seed: int) -> Comparison:
+    families = {name for name, family in FAMILIES.items() if right.keys() >= set(family.names)}
+    return Comparison(
+        entry=entry,
+        conditions={name: _difference(right[name], base[name], seed, name) for name in right if name in base},
+        families={
+            name: _difference(_mean_of(right, name), _mean_of(base, name), seed, name)
+            for name in FAMILIES
+            if name in families
+        },
+    )
+
+
+def _mean_of(right: Mapping[str, Shares], family: str) -> Shares:
+    return np.asarray(np.mean([right[name] for name in FAMILIES[family].names], axis=0))
+
+
+def _difference(right_N: Shares, base_N: Shares, seed: int, name: str) -> Difference:
+    """Seeded by the name alone: the order and number of conditions change nothing."""
+    generator = np.random.default_rng((seed, zlib.crc32(name.encode())))
+    interval = paired_bootstrap(right_N, base_N, generator)
+    return Difference(difference=interval.difference, low=interval.low, high=interval.high)
