@@ -182,8 +182,7 @@ class Supervisor:
             self._around.systemd.progress()
 
     def _decide(self, evidence: Evidence | None) -> Decision:
-        now_ns = self._clock.mono_ns()
-        self._past, decision = decide(self._past, evidence, now_ns, self._rules, self._around.inputs())
+        self._past, decision = decide(self._past, evidence, self._clock.mono_ns(), self._rules)
         return decision
 
     def _say(self, decision: Decision) -> None:
