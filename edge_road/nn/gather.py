@@ -26,7 +26,7 @@ def gather_with_gradient(local: Tensor) -> Tensor:
     """
     if not is_distributed():
         return local
-    gathered: Tensor = _Gather.apply(local)  # type: ignore[no-untyped-call]
+    gathered: Tensor = _Gather.apply(local)
     return gathered
 
 

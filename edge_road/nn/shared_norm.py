@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from timm.layers import convert_sync_batchnorm
+from timm.layers.norm_act import convert_sync_batchnorm
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -20,7 +20,8 @@ from edge_road.nn.separate_norm import batch_norms
 
 def share_batch_norm(model: nn.Module) -> None:
     if next(model.parameters()).is_cuda:
-        convert_sync_batchnorm(model)  # replaces layers below the model, which stays the same object
+        convert: Any = convert_sync_batchnorm
+        convert(model)  # replaces layers below the model, which stays the same object
         return
     for norm in batch_norms(model):
         norm.forward = partial(_forward, norm, norm.forward)  # type: ignore[method-assign]
@@ -45,8 +46,8 @@ def _moments(images_BCHW: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     wide_BCHW = images_BCHW.double()
     sums_C, squares_C = wide_BCHW.sum(dim=(0, 2, 3)), wide_BCHW.square().sum(dim=(0, 2, 3))
     own = torch.tensor([images_BCHW[:, 0].numel()], dtype=torch.float64)
-    total: Tensor = _SumOverProcesses.apply(torch.cat([sums_C, squares_C, own]))  # type: ignore[no-untyped-call]
-    sums_C, squares_C, count = total.split([len(sums_C), len(sums_C), 1])
+    total: Tensor = _SumOverProcesses.apply(torch.cat([sums_C, squares_C, own]))
+    sums_C, squares_C, count = torch.split(total, [len(sums_C), len(sums_C), 1])
     mean_C = sums_C / count
     variance_C = squares_C / count - mean_C.square()
     return mean_C.to(images_BCHW.dtype), variance_C.to(images_BCHW.dtype), count.float()
