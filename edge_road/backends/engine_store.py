@@ -56,6 +56,8 @@ class EngineRecord(StrictModel):
     """the plan brings its own lean runtime, which TensorRT must be allowed to use"""
     off_by: float | None = None
     """largest deviation from the bundle's logits in the self-test; none: built where it cannot run"""
+    latency_ms: float | None = None
+    """median of single images where it was built"""
     layers: dict[str, int] = Field(default_factory=dict)
     """data type -> layers that compute in it"""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import statistics
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
@@ -17,12 +19,18 @@ from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, Eng
 from edge_road.backends.onnx_check import check_onnx
 from edge_road.backends.trt import Flavour, import_tensorrt
 from edge_road.bundle import Bundle, Precision
+from edge_road.clock import Clock, SystemClock
 from edge_road.errors import BackendError
 from edge_road.export.target import EngineSettings
 from edge_road.export.trt_network import BuildOptions, BuildRefused, BuildShape, Built, build
 from edge_road.files import sha256, write_atomically
+from edge_road.frames import Images
+from edge_road.predictor import Predictor
 
 LARGEST_CACHE_BYTES = 64 * 2**20
+WARM_UP, MEASURED = 5, 21
+LEAST_GAIN = 0.1
+"""share of the time that INT8 must save to be preferred"""
 
 
 def why_no_engine() -> str | None:
@@ -45,6 +53,9 @@ def build_engine(
     record = _write(store, key, built, settings)
     try:
         predictor, record = self_test(bundle, store, record)
+        record = record.model_copy(
+            update={"latency_ms": median_ms(predictor, bundle.probe().images_NHWC[:1])}
+        )
         predictor.close()
     except BackendError as error:
         (store.folder / record.plan_file).unlink(missing_ok=True)
@@ -71,6 +82,29 @@ def build_rtx_engine(
     record = _write(store, key, _build(trt, bundle, precision, plain, None), plain)
     store.put_in_use(record)
     return record
+
+
+def median_ms(predictor: Predictor, images_NHWC: Images, clock: Clock | None = None) -> float:
+    """Of single calls, after a few that warm it up."""
+    clock = clock or SystemClock()
+    took_ns = []
+    for _ in range(WARM_UP + MEASURED):
+        began_ns = clock.mono_ns()
+        predictor.predict(images_NHWC)
+        took_ns.append(clock.mono_ns() - began_ns)
+    return statistics.median(took_ns[WARM_UP:]) / 1e6
+
+
+def best_precision(latency_ms: Mapping[Precision, float]) -> tuple[Precision, str]:
+    """INT8 must earn its place: it costs some accuracy, and on small networks it may gain nothing."""
+    floats = {name: ms for name, ms in latency_ms.items() if name != "int8"}
+    best = min(floats or latency_ms, key=lambda name: latency_ms[name])
+    text = ", ".join(f"{name} {ms:.2f} ms" for name, ms in latency_ms.items())
+    if "int8" not in latency_ms or not floats:
+        return best, text
+    if latency_ms["int8"] <= (1 - LEAST_GAIN) * latency_ms[best]:
+        return "int8", text
+    return best, f"{text}: INT8 does not gain {LEAST_GAIN:.0%}"
 
 
 def device_key(

@@ -12,13 +12,13 @@ from edge_road.backends.engine_store import EngineRecord, EngineStore, store_of
 from edge_road.backends.trt import import_tensorrt
 from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
 from edge_road.errors import BackendError
-from edge_road.export.engine import build_engine, build_rtx_engine, device_key
+from edge_road.export.engine import best_precision, build_engine, build_rtx_engine, device_key
 from edge_road.export.steps import Steps
 from edge_road.export.target import EngineSettings, load_target
 from edge_road.trust import DEVELOPMENT, Trust
 from edge_road.workspace import newest_bundle
 
-HEADER = ("engine", "MB", "TensorRT", "GPU", "batch", "off by", "layers", "here")
+HEADER = ("engine", "MB", "TensorRT", "GPU", "batch", "ms", "off by", "layers", "here")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,6 +92,16 @@ def _build(
             if record.off_by is not None:
                 outcome.text += f", off by {record.off_by:.1e}"
     print(f"engines: {store.folder}")
+    if not options.rtx:
+        _print_best(bundle, store, settings)
+
+
+def _print_best(bundle: Bundle, store: EngineStore, settings: EngineSettings) -> None:
+    there = {p: _there(bundle, store, p, settings) for p in bundle.manifest.artefacts}
+    measured = {p: record.latency_ms for p, record in there.items() if record and record.latency_ms}
+    if measured:
+        best, reason = best_precision(measured)
+        print(f"best here: {best} ({reason})")
 
 
 def _there(
@@ -117,8 +127,9 @@ def _row(store: EngineStore, record: EngineRecord) -> tuple[str, ...]:
     off_by = "-" if record.off_by is None else f"{record.off_by:.1e}"
     key = record.key
     device = key.gpu if key.device == "gpu" else f"{key.gpu} {key.device}"
-    figures = (f"{record.plan_bytes / 1e6:.1f}", key.tensorrt, device, str(key.shape[0]), off_by, layers)
-    return (record.plan_file, *figures, _whether_here(store, record))
+    took = "-" if record.latency_ms is None else f"{record.latency_ms:.2f}"
+    where = (f"{record.plan_bytes / 1e6:.1f}", key.tensorrt, device, str(key.shape[0]))
+    return (record.plan_file, *where, took, off_by, layers, _whether_here(store, record))
 
 
 def _whether_here(store: EngineStore, record: EngineRecord) -> str:

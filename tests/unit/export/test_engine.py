@@ -14,11 +14,18 @@ from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, conv_graph
 
 from edge_road.backends.engine_store import EngineStore, store_of
-from edge_road.bundle import Bundle, load_bundle
+from edge_road.bundle import Bundle, Precision, load_bundle
 from edge_road.cli import command
+from edge_road.clock import ScriptedClock
 from edge_road.errors import BackendError
 from edge_road.export import engine
-from edge_road.export.engine import build_engine, build_rtx_engine, why_no_engine
+from edge_road.export.engine import (
+    best_precision,
+    build_engine,
+    build_rtx_engine,
+    median_ms,
+    why_no_engine,
+)
 from edge_road.export.target import EngineSettings
 from edge_road.export.trt_network import has_dla
 
@@ -61,6 +68,7 @@ def test_an_engine_is_built_self_tested_and_recorded(make: MakeBundle, store: En
     assert record.off_by is not None
     assert record.off_by < 1e-4
     assert record.layers == {"int8": 1, "float32": 1}
+    assert record.latency_ms is not None
     assert sorted(p.suffix for p in store.folder.iterdir()) == [".json", ".plan", ".timing"]
 
 
@@ -206,6 +214,32 @@ def test_dla_is_used_where_platform_and_version_have_it(
         with pytest.raises(BackendError, match="refuses the model") as caught:
             build_engine(make(), "float32", settings, store)
         assert "no DLA core 1 here" in caught.value.details["got"]
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "best"),
+    [
+        ({"float32": 2.0, "float16": 1.0, "int8": 0.8}, "int8"),
+        ({"float32": 2.0, "float16": 1.0, "int8": 0.95}, "float16"),
+        ({"float32": 1.0, "int8": 1.2}, "float32"),
+        ({"int8": 1.0}, "int8"),
+        ({"float32": 1.0}, "float32"),
+    ],
+)
+def test_int8_must_earn_its_place(latency_ms: dict[Precision, float], best: str) -> None:
+    chosen, reason = best_precision(latency_ms)
+    assert chosen == best
+    assert ("does not gain" in reason) == (len(latency_ms) > 1 and best != "int8")
+
+
+def test_the_time_of_a_prediction_is_a_median_of_single_calls() -> None:
+    clock = ScriptedClock()
+
+    class Slow:
+        def predict(self, images_NHWC: object) -> None:
+            clock.sleep(0.5 if clock.mono_ns() == 0 else 0.004)
+
+    assert median_ms(Slow(), np.zeros((1, *SIZE, 3), np.uint8), clock) == pytest.approx(4.0)  # type: ignore[arg-type]
 
 
 def test_versions_with_dla() -> None:
