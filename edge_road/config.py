@@ -36,14 +36,18 @@ NotNegative = Annotated[float, Field(ge=0.0)]
 
 def load_settings(kind: type[Settings], path: Path | None, overrides: Iterable[str] = ()) -> Settings:
     """Read `path` (none: only defaults) as `kind`; `overrides` are `section.key=value` with TOML values."""
-    text = "" if path is None else _read_text(kind, path)
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError("the file is not valid TOML", where=path, got=error) from None
+    text = "" if path is None else read_settings_text(kind, path)
+    values = parse_toml(text, path)
     for override in overrides:
         _apply_override(values, override)
     return check_settings(kind, values, where=path or f"the default {kind.__name__.lower()}", text=text)
+
+
+def parse_toml(text: str, where: object) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError("the file is not valid TOML", where=where, got=error) from None
 
 
 def check_settings(
@@ -66,7 +70,7 @@ def settings_digest(settings: StrictModel) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _read_text(kind: type[StrictModel], path: Path) -> str:
+def read_settings_text(kind: type[StrictModel], path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

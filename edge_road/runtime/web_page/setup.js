@@ -1,0 +1,66 @@
+// The crop helper: a rectangle on the live picture, a preview of the change, and its writing with the token.
+import { watchCamera } from "./camera.js";
+import { currentLanguage, useLanguage, words } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const SIDES = ["left", "top", "right", "bottom"];
+const share = (value) => Math.min(Math.max(value, 0), 1);
+
+function readSides() {
+  return Object.fromEntries(SIDES.map((side) => [side, share(Number($(side).value) / 100)]));
+}
+
+function writeSides(crop) {
+  for (const side of SIDES) $(side).value = (100 * crop[side]).toFixed(1);
+  drawBox();
+}
+
+function drawBox() {
+  const { left, top, right, bottom } = readSides();
+  const place = { x: left, y: top, width: Math.max(right - left, 0), height: Math.max(bottom - top, 0) };
+  for (const [name, value] of Object.entries(place)) $("box").setAttribute(name, value);
+}
+
+function dragging(event) {
+  const frame = $("frame").getBoundingClientRect();
+  const at = (e) => [share((e.clientX - frame.left) / frame.width), share((e.clientY - frame.top) / frame.height)];
+  const [x, y] = at(event);
+  const move = (e) => {
+    const [u, v] = at(e);
+    writeSides({ left: Math.min(x, u), top: Math.min(y, v), right: Math.max(x, u), bottom: Math.max(y, v) });
+  };
+  $("frame").setPointerCapture(event.pointerId);
+  $("frame").addEventListener("pointermove", move);
+  $("frame").addEventListener("pointerup", () => $("frame").removeEventListener("pointermove", move), { once: true });
+  event.preventDefault();
+}
+
+async function send(event) {
+  event.preventDefault();
+  const path = event.submitter?.value === "save" ? "setup" : "setup/preview";
+  const answer = await fetch(path, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${$("token").value}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ region: $("region").value, crop: readSides() }),
+  });
+  const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : { error: await answer.text() };
+  $("answer").textContent = answer.ok ? (path === "setup" ? words.written : "") : `${words.refused}: ${said.error}`;
+  $("change").textContent = said.change ?? "";
+}
+
+async function loadRegions() {
+  const answer = await fetch("about");
+  if (!answer.ok) return;
+  const [first] = (await answer.json()).regions ?? [];
+  if (!first) return drawBox();
+  $("region").value = first.name;
+  writeSides(first);
+}
+
+useLanguage(currentLanguage());
+for (const side of SIDES) $(side).addEventListener("input", drawBox);
+$("frame").addEventListener("pointerdown", dragging);
+$("form").addEventListener("submit", send);
+$("picture").alt = words.view;
+loadRegions();
+watchCamera($("picture"));

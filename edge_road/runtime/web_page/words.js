@@ -1,0 +1,48 @@
+// Every word that the page shows, by language.
+export const WORDS = {
+  en: {
+    language: "Language", road: "The road is", dry: "dry", wet: "wet", icy: "icy", unknown: "unknown",
+    confidence: "Confidence", age: "Age of the picture", message: "Last message", view: "What the camera sees",
+    noPicture: "No picture yet", past: "The last ten minutes", health: "Health", events: "Events",
+    noEvents: "Nothing has happened yet.", smoke: "Self-test under perturbation", token: "Token", runSmoke: "Run it",
+    setup: "Set up the camera crop", about: "Model and versions", ago: "ago", stale: "no message from the daemon",
+    passed: "passed", failed: "failed", running: "running …", refused: "refused", least: "least",
+    back: "Back", drag: "Drag over the part of the picture that shows the road; its upper edge belongs below the horizon",
+    crop: "Crop, in percent of the picture", region: "Region", left: "Left", top: "Top (horizon)", right: "Right",
+    bottom: "Bottom", preview: "Show the change", save: "Write the vehicle file", written: "Written; the old file is kept beside it.",
+  },
+  de: {
+    language: "Sprache", road: "Die Straße ist", dry: "trocken", wet: "nass", icy: "glatt", unknown: "unbekannt",
+    confidence: "Sicherheit", age: "Alter des Bildes", message: "Letzte Meldung", view: "Was die Kamera sieht",
+    noPicture: "Noch kein Bild", past: "Die letzten zehn Minuten", health: "Zustand", events: "Ereignisse",
+    noEvents: "Noch ist nichts geschehen.", smoke: "Selbsttest unter Störungen", token: "Schlüssel", runSmoke: "Starten",
+    setup: "Bildausschnitt einrichten", about: "Modell und Versionen", ago: "her", stale: "keine Meldung vom Dienst",
+    passed: "bestanden", failed: "durchgefallen", running: "läuft …", refused: "verweigert", least: "mindestens",
+    back: "Zurück", drag: "Den Teil des Bildes aufziehen, der die Straße zeigt; seine obere Kante gehört unter den Horizont",
+    crop: "Ausschnitt, in Prozent des Bildes", region: "Bereich", left: "Links", top: "Oben (Horizont)", right: "Rechts",
+    bottom: "Unten", preview: "Änderung zeigen", save: "Fahrzeugdatei schreiben", written: "Geschrieben; die alte Datei liegt daneben.",
+  },
+  fr: {
+    language: "Langue", road: "La route est", dry: "sèche", wet: "mouillée", icy: "verglacée", unknown: "inconnue",
+    confidence: "Confiance", age: "Âge de l’image", message: "Dernier message", view: "Ce que voit la caméra",
+    noPicture: "Pas encore d’image", past: "Les dix dernières minutes", health: "Santé", events: "Événements",
+    noEvents: "Rien ne s’est encore passé.", smoke: "Autotest sous perturbation", token: "Jeton", runSmoke: "Lancer",
+    setup: "Régler le cadrage", about: "Modèle et versions", ago: "", stale: "aucun message du service",
+    passed: "réussi", failed: "échoué", running: "en cours …", refused: "refusé", least: "au moins",
+    back: "Retour", drag: "Tracer la partie de l’image qui montre la route ; son bord supérieur va sous l’horizon",
+    crop: "Cadrage, en pour cent de l’image", region: "Zone", left: "Gauche", top: "Haut (horizon)", right: "Droite",
+    bottom: "Bas", preview: "Voir le changement", save: "Écrire le fichier du véhicule", written: "Écrit ; l’ancien fichier reste à côté.",
+  },
+};
+
+const wanted = (localStorage.getItem("language") || navigator.language).slice(0, 2);
+export let words = WORDS[wanted] || WORDS.en;
+
+export function useLanguage(code) {
+  words = WORDS[code] || WORDS.en;
+  localStorage.setItem("language", code);
+  document.documentElement.lang = code;
+  for (const part of document.querySelectorAll("[data-text]")) part.textContent = words[part.dataset.text];
+}
+
+export const currentLanguage = () => Object.keys(WORDS).find((code) => WORDS[code] === words);
