@@ -6,13 +6,15 @@ import { currentLanguage, useLanguage, words } from "./words.js";
 const STALE_MS = 1000;
 const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
 const MOST_EVENTS = 50;
+const SHOWN_ELSEWHERE = ["vehicle", "boot_id", "version", "state", "source", "predictor"];
+const DIGEST = /^[0-9a-f]{32,}$/;
 const $ = (id) => document.getElementById(id);
 let last = null; // {message, at}
 
 function listen() {
   const stream = new EventSource("events");
   stream.addEventListener("state", (event) => onMessage(JSON.parse(event.data)));
-  stream.addEventListener("health", (event) => fill($("health"), JSON.parse(event.data)));
+  stream.addEventListener("health", (event) => showHealth(JSON.parse(event.data)));
   stream.addEventListener("event", (event) => addEvent(JSON.parse(event.data)));
   stream.addEventListener("open", () => loadAbout());
   stream.onerror = () => {
@@ -55,6 +57,11 @@ function confidenceOf(message) {
   return share ? `${Math.round(100 * share)} %` : "–";
 }
 
+function showHealth(values) {
+  for (const name of SHOWN_ELSEWHERE) delete values[name];
+  fill($("health"), values);
+}
+
 function fill(body, values) {
   body.replaceChildren(...Object.entries(values).map(([name, value]) => row(name.replaceAll("_", " "), value)));
 }
@@ -62,7 +69,8 @@ function fill(body, values) {
 function row(name, value) {
   const line = document.createElement("tr");
   for (const text of [name, value === null ? "–" : String(value)]) {
-    line.append(Object.assign(document.createElement("td"), { textContent: text }));
+    const shown = DIGEST.test(text) ? `${text.slice(0, 12)}…` : text;
+    line.append(Object.assign(document.createElement("td"), { textContent: shown, title: text }));
   }
   return line;
 }
