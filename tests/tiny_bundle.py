@@ -28,8 +28,11 @@ def grey_pictures(count: int = 30) -> tuple[Images, np.ndarray]:
     return images_NHWC, labels_N
 
 
-def brightness_model(levels: tuple[int, ...] = LEVELS) -> bytes:
-    """logits = -|mean brightness - level| / 20"""
+def brightness_model(levels: tuple[int, ...] = LEVELS, int8_step: float | None = None) -> bytes:
+    """logits = -|mean brightness - level| / 20; with a step, the brightness passes through INT8.
+
+    A step of 2 holds 0 to 254; a smaller one saturates, as a wrong scale does.
+    """
     constants = {
         "picture_axes": np.array([1, 2]),
         "colour_axis": np.array([1]),
@@ -40,7 +43,8 @@ def brightness_model(levels: tuple[int, ...] = LEVELS) -> bytes:
         helper.make_node("Cast", ["images"], ["pixels"], to=TensorProto.FLOAT),
         helper.make_node("ReduceMean", ["pixels", "picture_axes"], ["features"], keepdims=0),
         helper.make_node("ReduceMean", ["features", "colour_axis"], ["brightness"], keepdims=1),
-        helper.make_node("Sub", ["brightness", "levels"], ["offset"]),
+        *_through_int8("brightness", "rounded", constants, int8_step),
+        helper.make_node("Sub", ["rounded" if int8_step else "brightness", "levels"], ["offset"]),
         helper.make_node("Abs", ["offset"], ["distance"]),
         helper.make_node("Mul", ["distance", "slope"], ["logits"]),
         helper.make_node("Softmax", ["logits"], ["probabilities"], axis=1),
@@ -60,6 +64,16 @@ def brightness_model(levels: tuple[int, ...] = LEVELS) -> bytes:
     return bytes(model.SerializeToString())
 
 
+def _through_int8(source: str, result: str, constants: dict[str, Any], step: float | None) -> list[Any]:
+    if step is None:
+        return []
+    constants |= {"step": np.array(step, np.float32), "zero": np.array(0, np.int8)}
+    return [
+        helper.make_node("QuantizeLinear", [source, "step", "zero"], ["codes"]),
+        helper.make_node("DequantizeLinear", ["codes", "step", "zero"], [result]),
+    ]
+
+
 def write_tiny_bundle(
     path: Path,
     recipe: Recipe | None = None,
@@ -67,11 +81,14 @@ def write_tiny_bundle(
     smoke_limits: dict[str, float] | None = None,
     data_digest: str = "0" * 64,
     levels: tuple[int, ...] = LEVELS,
+    int8_step: float | None = None,
     **changes: Any,
 ) -> Path:
     images_NHWC, labels_N = grey_pictures(12)
     probe = Probe(images_NHWC, labels_N, {})
     contents = {"model.onnx": brightness_model(levels), "probe.npz": probe.to_bytes()}
+    if int8_step:
+        contents["model.int8.onnx"] = brightness_model(levels, int8_step)
     artefact = Artefact(
         file="model.onnx",
         temperature=1.0,
@@ -87,7 +104,10 @@ def write_tiny_bundle(
         "input_name": "images",
         "input_shape": (0, *SIZE, 3),
         "outputs": {"probabilities": (3,), "logits": (3,), "features": (3,)},
-        "artefacts": {"float32": artefact},
+        "artefacts": {
+            "float32": artefact,
+            **({"int8": artefact.model_copy(update={"file": "model.int8.onnx"})} if int8_step else {}),
+        },
         "calibration": None,
         "smoke_limits": dict.fromkeys(SMOKE_TESTS, 0.0) if smoke_limits is None else smoke_limits,
         "method": "softmax",

@@ -48,7 +48,8 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 def points(share: float) -> str:
     """A difference of two shares, in percentage points."""
-    return f"{100 * share:+.1f}".replace("-", "−")
+    text = f"{100 * share:+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
 def figure(value: float | None) -> str:

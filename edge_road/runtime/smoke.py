@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edge_road import workspace
@@ -13,18 +13,23 @@ from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
 from edge_road.errors import BundleError, ConfigError, GateRefused
 from edge_road.evaluation.smoke import SmokeVerdict, smoke_accuracies
 
+SCHEMA = "edge_road.smoke/1"
+Verdicts = Mapping[Precision, SmokeVerdict]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     bundle = load_bundle(chosen.bundle or workspace.newest_bundle())
-    verdict = smoke(bundle, chosen.precision, chosen.threads)
-    print(_as_json(bundle, chosen.precision, verdict) if chosen.json else _as_table(verdict))
-    if not verdict.passed:
+    precisions = [chosen.precision] if chosen.precision else list(bundle.manifest.artefacts)
+    verdicts = {precision: smoke(bundle, precision, chosen.threads) for precision in precisions}
+    print(_as_json(bundle, verdicts) if chosen.json else _as_table(verdicts))
+    failed = {precision: verdict for precision, verdict in verdicts.items() if not verdict.passed}
+    if failed:
         raise GateRefused(
             "the bundle does not keep its accuracy under perturbation on this machine",
-            where=f"{bundle.path} ({chosen.precision})",
-            got=", ".join(f"{name} {verdict.accuracies[name]:.1%}" for name in verdict.breaches),
-            expected=", ".join(f"{name} {verdict.limits[name]:.1%} or more" for name in verdict.breaches),
+            where=f"{bundle.path} ({', '.join(failed)})",
+            got=", ".join(f"{p} {n} {v.accuracies[n]:.1%}" for p, v in failed.items() for n in v.breaches),
+            expected=", ".join(f"{n} {v.limits[n]:.1%} or more" for v in failed.values() for n in v.breaches),
             fix="keep the bundle that ran before; export this one again",
         )
     return 0
@@ -55,26 +60,38 @@ def _parser() -> argparse.ArgumentParser:
         "blur and darkness on this machine. Exit code 6 when it does not.",
     )
     parser.add_argument("bundle", nargs="?", type=Path, metavar="BUNDLE", help="default: the newest bundle")
-    parser.add_argument("--precision", choices=tuple(MODEL_FILES), default="float32")
+    parser.add_argument(
+        "--precision", choices=tuple(MODEL_FILES), help="only this model (default: every one of the bundle)"
+    )
     parser.add_argument("--threads", type=int, default=2, help="of the processor (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
 
-def _as_table(verdict: SmokeVerdict) -> str:
-    rows = [f"{'test':<24}{'accuracy':>10}{'limit':>10}"]
-    for name, limit in verdict.limits.items():
-        mark = "  BREACHED" if name in verdict.breaches else ""
-        rows.append(f"{name:<24}{verdict.accuracies[name]:>10.1%}{limit:>10.1%}{mark}")
+def _as_table(verdicts: Verdicts) -> str:
+    limits = next(iter(verdicts.values())).limits
+    rows = [f"{'test':<24}{'limit':>10}" + "".join(f"{precision:>12}" for precision in verdicts)]
+    for name, limit in limits.items():
+        cells = "".join(f"{verdict.accuracies[name]:>12.1%}" for verdict in verdicts.values())
+        breached = any(name in verdict.breaches for verdict in verdicts.values())
+        rows.append(f"{name:<24}{limit:>10.1%}{cells}{'  BREACHED' if breached else ''}")
     return "\n".join(rows)
 
 
-def _as_json(bundle: Bundle, precision: Precision, verdict: SmokeVerdict) -> str:
+def _as_json(bundle: Bundle, verdicts: Verdicts) -> str:
     values = {
+        "schema": SCHEMA,
         "bundle": str(bundle.path),
         "digest": bundle.digest,
-        "precision": precision,
-        "passed": verdict.passed,
-        **verdict.model_dump(),
+        "passed": all(verdict.passed for verdict in verdicts.values()),
+        "limits": bundle.manifest.smoke_limits,
+        "models": {
+            precision: {
+                "passed": verdict.passed,
+                "breaches": verdict.breaches,
+                "accuracies": verdict.accuracies,
+            }
+            for precision, verdict in verdicts.items()
+        },
     }
     return json.dumps(values, indent=2, allow_nan=False)

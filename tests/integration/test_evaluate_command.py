@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import cv2
@@ -13,6 +14,8 @@ from edge_road import __version__
 from edge_road.cli import main as edge_road
 from edge_road.config import settings_digest, write_settings
 from edge_road.datasets import open_dataset
+from edge_road.datasets.prepared import Prepared
+from edge_road.errors import DataError
 from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Report, load_report
 from edge_road.files import sha256
@@ -193,3 +196,144 @@ def test_a_mistyped_command_is_refused_early(
 def test_no_run_yet_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluate() == 2
     assert "python training/train_road.py" in capsys.readouterr().err
+
+
+def test_a_sabotaged_int8_model_is_visibly_worse_than_its_float_twin(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A scale four times too small: bright pictures saturate, and ice looks wet."""
+    data = FolderData(kind="folder", path=make_photos(home / "photos", per_class=20))
+    digest = open_dataset(data).digest
+    bundle = write_tiny_bundle(
+        home / "bundles" / "bad", Recipe(name="tiny", data=data), data_digest=digest, int8_step=0.5
+    )
+    assert evaluate(bundle, "--split", "all", *QUICK) == 0
+    report = only_report(home / "reports" / "bad")
+    assert [entry.evaluation.artefact for entry in report.entries] == [
+        "onnx float32 on CPU",
+        "onnx int8 on CPU",
+    ]
+    (comparison,) = report.comparisons
+    assert comparison.entry == 1
+    for condition in ("clean", "gaussian_40"):
+        assert comparison.conditions[condition].high < -0.3
+        assert comparison.conditions[condition].significant
+    danger = report.entries[1].evaluation.clean.danger
+    assert danger is not None
+    assert danger.rate == 1.0
+    assert "sure worse" in (home / "reports" / "bad" / "report.html").read_text()
+    assert "*" in capsys.readouterr().out
+
+
+def test_strangers_are_told_by_an_artefact_that_brings_its_geometry(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    assert evaluate("tiny", "--ood") == 0
+    report = only_report(home / "reports" / "tiny")
+    (entry,) = report.entries
+    assert entry.ood is not None
+    assert entry.evaluation.perturbed == ()
+    assert entry.ood.roads == entry.ood.strange == 6
+    shown = capsys.readouterr().out
+    assert "upside_down" in shown
+    assert "largest mean AUROC" in shown
+
+
+def test_jobs_do_not_change_the_report(home: Path) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    for jobs in ("1", "2"):
+        assert evaluate("tiny", *QUICK, "--jobs", jobs, "--out", home / jobs) == 0
+    assert (home / "1" / "report.json").read_bytes() == (home / "2" / "report.json").read_bytes()
+    assert (home / "1" / "report.html").read_bytes() == (home / "2" / "report.html").read_bytes()
+
+
+def test_a_run_is_calibrated_on_validation_pictures_and_examined_in_the_lab(home: Path) -> None:
+    recipe = recipe_for(make_photos(home / "photos", per_class=20))
+    recipe = recipe.model_copy(update={"model": recipe.model.model_copy(update={"features": 16})})
+    run = make_run(home, recipe)
+    assert evaluate(run, "--perturbations", "", "--lab", "4", "--ood") == 0
+    (entry,) = only_report(run).entries
+    assert entry.calibration is not None
+    assert "validation split" in entry.calibration.fitted_on
+    assert entry.ood is not None
+    lab = entry.lab
+    assert lab is not None
+    assert lab.pictures == 4
+    assert [attack.name for attack in lab.attacks][-1] == "PGD-7 Linf 8/255"
+    assert all(attack.accuracy <= 1 for attack in lab.attacks)
+    assert len(lab.curvature.retained) == 10
+    assert lab.curvature.median >= 0
+    assert lab.flatness[0][0] == 0
+    assert len(lab.surface.loss) == len(lab.surface.offsets)
+    page = (run / "report.html").read_text()
+    for words in ("Laboratory", "Pictures without a road", "Loss around one"):
+        assert words in page
+
+
+def test_a_tiny_set_and_a_missing_class_are_said_before_the_figures(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    assert evaluate("tiny", "--data", make_photos(home / "few", 3), "--split", "all", *QUICK) == 0
+    shown = capsys.readouterr().out
+    assert "Only 9 pictures: the intervals are wide" in shown
+    assert "Only 3 icy pictures" in shown
+    assert "not of the data set" in shown
+    assert evaluate("tiny", "--images", "1", *QUICK) == 0
+    shown = capsys.readouterr().out
+    assert "Only 1 picture: the intervals are wide" in shown
+    assert re.search("No picture of (dry, wet|dry, icy|wet, icy)", shown)
+    report = only_report(home / "reports" / "tiny")
+    assert report.notes
+    assert sum(value is None for value in report.entries[0].evaluation.clean.recall.values()) == 2
+
+
+def test_no_pictures_and_too_few_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    empty = make_photos(home / "empty")
+    for path in (empty / "icy").iterdir():
+        path.unlink()
+    assert evaluate("tiny", "--data", empty, *QUICK) == 2
+    assert "'icy' has no pictures" in capsys.readouterr().err
+    assert evaluate("tiny", "--data", make_photos(home / "few", per_class=1), *QUICK) == 2
+    assert "too few pictures" in capsys.readouterr().err
+    assert not (home / "reports").exists()
+
+
+def test_grey_and_alpha_pictures_are_judged_like_any_other(home: Path) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    other = make_photos(home / "other")
+    for path in other.glob("*/0[0-4].png"):
+        grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
+        cv2.imwrite(str(path), grey)
+    for path in other.glob("*/0[5-7].png"):
+        colour = cv2.imread(str(path))
+        cv2.imwrite(str(path), np.dstack([colour, np.full(colour.shape[:2], 128, np.uint8)]))
+    assert evaluate("tiny", "--data", other, "--split", "all", *QUICK) == 0
+    (entry,) = only_report(home / "reports" / "tiny").entries
+    assert entry.evaluation.images == 30
+    assert entry.evaluation.clean.accuracy == 1.0
+
+
+def test_folders_of_other_classes_are_refused_by_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    strange = home / "strange"
+    for name in ("cat", "dog", "dry"):
+        (strange / name).mkdir(parents=True)
+        cv2.imwrite(str(strange / name / "a.png"), np.zeros((40, 50, 3), np.uint8))
+    assert evaluate("tiny", "--data", strange, *QUICK) == 2
+    error = capsys.readouterr().err
+    assert "'wet' has no folder" in error
+    assert "cat, dog, dry" in error
+
+
+def test_pictures_smaller_than_a_patch_are_judged_clean_or_not_at_all() -> None:
+    pytest.importorskip("torch")
+    from edge_road.training.evaluate import check_perturbable
+
+    small = Prepared(np.zeros((2, 16, 40, 3), np.uint8), np.zeros(2, np.int64), ("a", "b"))
+    check_perturbable([small], [])
+    with pytest.raises(DataError, match="too small to be perturbed") as caught:
+        check_perturbable([small], ["occlusion"])
+    assert caught.value.details["got"] == "16 x 40"

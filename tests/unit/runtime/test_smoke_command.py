@@ -35,7 +35,8 @@ def test_the_newest_bundle_is_the_default(
     answer = json.loads(capsys.readouterr().out)
     assert answer["passed"] is True
     assert answer["bundle"].endswith("only")
-    assert answer["accuracies"]["clean"] == 1.0
+    assert answer["schema"] == "edge_road.smoke/1"
+    assert answer["models"]["float32"]["accuracies"]["clean"] == 1.0
 
 
 def test_a_bundle_that_lost_its_accuracy_is_refused_with_exit_code_6(
@@ -45,7 +46,7 @@ def test_a_bundle_that_lost_its_accuracy_is_refused_with_exit_code_6(
     assert edge_road(["smoke", str(bundle), "--json"]) == 6
     captured = capsys.readouterr()
     assert json.loads(captured.out)["passed"] is False
-    assert "clean 33.3%" in captured.err
+    assert "float32 clean 33.3%" in captured.err
     assert "clean 90.0% or more" in captured.err
 
 
@@ -71,3 +72,21 @@ def test_a_precision_that_is_not_there_and_a_changed_file_are_refused(
         file.write(b"x")
     assert edge_road(["smoke", str(bundle)]) == 3
     assert "cut or changed" in capsys.readouterr().err
+
+
+def test_an_int8_model_with_a_wrong_scale_is_refused_and_a_right_one_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = {"clean": 0.9, "gaussian_40": 0.8}
+    right = write_tiny_bundle(tmp_path / "right", smoke_limits=limits, int8_step=2.0)
+    assert edge_road(["smoke", str(right)]) == 0
+    wrong = write_tiny_bundle(tmp_path / "wrong", smoke_limits=limits, int8_step=0.5)
+    assert edge_road(["smoke", str(wrong), "--precision", "float32"]) == 0
+    capsys.readouterr()
+    assert edge_road(["smoke", str(wrong), "--json"]) == 6
+    captured = capsys.readouterr()
+    models = json.loads(captured.out)["models"]
+    assert models["float32"]["passed"]
+    assert not models["int8"]["passed"]
+    assert models["int8"]["breaches"] == list(limits)
+    assert "int8 clean 33.3%" in captured.err
