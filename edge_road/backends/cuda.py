@@ -53,6 +53,17 @@ def find_gpu(library: str = LIBRARY) -> Gpu | None:
     return Gpu(_name(driver, device), f"{major}.{minor}")
 
 
+def require_gpu() -> Gpu:
+    gpu = find_gpu()
+    if gpu is None:
+        raise BackendError(
+            "an engine needs a GPU",
+            got="this machine has no NVIDIA GPU",
+            fix="run this on the device, or use the ONNX backend",
+        )
+    return gpu
+
+
 class Cuda:
     """One stream on the first device, with the memory and the captured work that belong to it."""
 

@@ -13,8 +13,15 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from edge_road.backends.cuda import Gpu, find_gpu
-from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, EngineStore, wanted_key
+from edge_road.backends.cuda import Gpu, require_gpu
+from edge_road.backends.engine_store import (
+    RTX,
+    Device,
+    EngineKey,
+    EngineRecord,
+    EngineStore,
+    wanted_key,
+)
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.backends.probe_check import check_probe
 from edge_road.backends.trt import Flavour, TrtPredictor, import_tensorrt
@@ -71,7 +78,7 @@ def open_engine(
         )
     while True:
         try:
-            return _open_record(bundle, store, record, flavour)
+            return _open_record(bundle, store, record)
         except BackendError as error:
             previous = store.take_back(record, str(error))
             if previous is None:
@@ -93,7 +100,7 @@ def key_here(
     if flavour == "tensorrt_rtx":
         if tuple(map(int, gpu.compute.split("."))) < tuple(map(int, RTX_COMPUTE.split("."))):
             raise BackendError("TensorRT-RTX needs a newer GPU", got=gpu.compute, expected=RTX_COMPUTE)
-        version, gpu = f"rtx {version}", Gpu(RTX_GPU, RTX_COMPUTE)
+        version, gpu = f"{RTX}{version}", Gpu(RTX_GPU, RTX_COMPUTE)
     return wanted_key(
         bundle,
         precision,
@@ -105,11 +112,10 @@ def key_here(
     )
 
 
-def self_test(
-    bundle: Bundle, store: EngineStore, record: EngineRecord, flavour: Flavour = "tensorrt"
-) -> tuple[TrtPredictor, EngineRecord]:
+def self_test(bundle: Bundle, store: EngineStore, record: EngineRecord) -> tuple[TrtPredictor, EngineRecord]:
     """Load the plan and compare it with the bundle's own outputs; the record tells how it went."""
     manifest, key = bundle.manifest, record.key
+    flavour: Flavour = "tensorrt_rtx" if key.is_rtx else "tensorrt"
     plan = store.read_plan(record)
     with store.opening(record):
         predictor = TrtPredictor(
@@ -141,19 +147,10 @@ def layer_types(information: str) -> dict[str, int]:
     return dict(Counter(_type_of(layer) for layer in layers if isinstance(layer, dict)))
 
 
-def require_gpu() -> Gpu:
-    gpu = find_gpu()
-    if gpu is None:
-        raise BackendError(
-            "an engine needs a GPU", got="this machine has no NVIDIA GPU", fix="run this on the device"
-        )
-    return gpu
-
-
-def _open_record(bundle: Bundle, store: EngineStore, record: EngineRecord, flavour: Flavour) -> TrtPredictor:
+def _open_record(bundle: Bundle, store: EngineStore, record: EngineRecord) -> TrtPredictor:
     if reason := store.why_refused(record):
         raise BackendError("an engine failed here before", where=record.plan_file, got=reason)
-    return self_test(bundle, store, record, flavour)[0]
+    return self_test(bundle, store, record)[0]
 
 
 def _type_of(layer: dict[str, object]) -> str:

@@ -22,6 +22,7 @@ from edge_road.files import sha256, write_atomically
 
 LARGEST_RECORD_BYTES = 2**20
 LARGEST_PLAN_BYTES = 2**30
+RTX = "rtx "
 Device = Literal["gpu", "dla0", "dla1"]
 
 
@@ -40,6 +41,11 @@ class EngineKey(StrictModel):
     @property
     def name(self) -> str:
         return f"{self.precision}-{settings_digest(self)[:16]}"
+
+    @property
+    def is_rtx(self) -> bool:
+        """For TensorRT-RTX, which numbers its versions by itself."""
+        return self.tensorrt.startswith(RTX)
 
     def serves(self, wanted: EngineKey) -> bool:
         """Equal, or for larger batches than are wanted."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from edge_road.backends.cuda import CapturedWork, Cuda, find_gpu
+from edge_road.backends.cuda import CapturedWork, Cuda, require_gpu
 from edge_road.backends.onnxrt import INPUT_NAME, OUTPUT_NAMES
 from edge_road.conditions import ClassList
 from edge_road.errors import BackendError
@@ -235,10 +235,5 @@ class TrtPredictor:
 
 
 def _open_device() -> Cuda:
-    if find_gpu() is None:
-        raise BackendError(
-            "an engine needs a GPU",
-            got="this machine has no NVIDIA GPU",
-            fix="run this on the device, or use backend onnx",
-        )
+    require_gpu()
     return Cuda()

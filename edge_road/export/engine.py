@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from edge_road.backends.cuda import Gpu, find_gpu
-from edge_road.backends.engine_life import RTX_COMPUTE, RTX_GPU, key_here, require_gpu, self_test
+from edge_road.backends.cuda import Gpu, find_gpu, require_gpu
+from edge_road.backends.engine_life import RTX_COMPUTE, RTX_GPU, key_here, self_test
 from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, EngineStore
 from edge_road.backends.onnx_check import check_onnx
 from edge_road.backends.trt import Flavour, import_tensorrt

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from edge_road.backends.cuda import find_gpu
-from edge_road.backends.engine_life import open_engine, require_gpu
-from edge_road.backends.engine_store import EngineRecord, EngineStore, store_of
+from edge_road.backends.cuda import find_gpu, require_gpu
+from edge_road.backends.engine_life import key_here, self_test
+from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of
 from edge_road.backends.trt import import_tensorrt
 from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
 from edge_road.errors import BackendError
@@ -114,7 +114,7 @@ def _there(
 
 
 def _list(bundle: Bundle, store: EngineStore) -> None:
-    rows = [HEADER, *(_row(store, record) for record in store.records())]
+    rows = [HEADER, *(_row(bundle, record, store) for record in store.records())]
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
@@ -122,57 +122,54 @@ def _list(bundle: Bundle, store: EngineStore) -> None:
         print(f"  none in {store.folder}")
 
 
-def _row(store: EngineStore, record: EngineRecord) -> tuple[str, ...]:
+def _row(bundle: Bundle, record: EngineRecord, store: EngineStore) -> tuple[str, ...]:
     layers = ", ".join(f"{count} {name}" for name, count in sorted(record.layers.items())) or "-"
     off_by = "-" if record.off_by is None else f"{record.off_by:.1e}"
     key = record.key
     device = key.gpu if key.device == "gpu" else f"{key.gpu} {key.device}"
     took = "-" if record.latency_ms is None else f"{record.latency_ms:.2f}"
     where = (f"{record.plan_bytes / 1e6:.1f}", key.tensorrt, device, str(key.shape[0]))
-    return (record.plan_file, *where, took, off_by, layers, _whether_here(store, record))
+    refused = store.why_refused(record) or _why_not_here(bundle, record.key)
+    here = f"no: {refused.splitlines()[0]}" if refused else "yes"
+    return (record.plan_file, *where, took, off_by, layers, here)
 
 
-def _whether_here(store: EngineStore, record: EngineRecord) -> str:
+def _why_not_here(bundle: Bundle, key: EngineKey) -> str | None:
+    """In plain words; none when the engine is for this bundle, this GPU and this TensorRT."""
+    if key.onnx_sha256 not in {
+        bundle.manifest.files[a.file].sha256 for a in bundle.manifest.artefacts.values()
+    }:
+        return "another model"
     gpu = find_gpu()
-    if refused := store.why_refused(record):
-        return f"no: {refused.splitlines()[0]}"
     if gpu is None:
-        return "no: no GPU"
-    is_rtx = record.key.tensorrt.startswith("rtx ")
-    if not is_rtx and (gpu.name, gpu.compute) != (record.key.gpu, record.key.compute):
-        return f"no: this is {gpu.name}"
-    version = import_tensorrt("tensorrt_rtx" if is_rtx else "tensorrt").__version__
-    return "yes" if record.key.tensorrt.removeprefix("rtx ") == version else f"no: TensorRT is {version}"
+        return "no GPU"
+    try:
+        version = import_tensorrt("tensorrt_rtx" if key.is_rtx else "tensorrt").__version__
+        wanted = key_here(bundle, key.precision, gpu, version, "tensorrt_rtx" if key.is_rtx else "tensorrt")
+    except BackendError as error:
+        return error.what
+    if (wanted.gpu, wanted.compute) != (key.gpu, key.compute):
+        return f"this is {gpu.name}"
+    return None if wanted.tensorrt == key.tensorrt else f"TensorRT is {version}"
 
 
 def _verify(bundle: Bundle, store: EngineStore) -> None:
     require_gpu()
-    steps, opened = Steps(), 0
-    for record in store.records():
-        if _whether_here(store, record) == "yes":
-            is_rtx = record.key.tensorrt.startswith("rtx ")
-            with steps.step(f"open {record.key.precision} engine") as outcome:
-                predictor = open_engine(
-                    bundle,
-                    record.key.precision,
-                    store,
-                    device=record.key.device,
-                    flavour="tensorrt_rtx" if is_rtx else "tensorrt",
-                )
-                outcome.text = f"{predictor.name} gives the bundle's own outputs"
-                predictor.close()
-            opened += 1
-    if opened == 0:
+    mine = [record for record in store.records() if _why_not_here(bundle, record.key) is None]
+    if not mine:
         raise BackendError(
             "there is no engine for this device", where=store.folder, fix="edge-road engine build"
         )
+    for record in mine:
+        with Steps().step(f"open {record.key.precision} engine") as outcome:
+            predictor, tested = self_test(bundle, store, record)
+            predictor.close()
+            outcome.text = f"{predictor.name}, off by {tested.off_by:.1e}"
 
 
 def _prune(bundle: Bundle, store: EngineStore) -> None:
     """Where there is no GPU, only engines of other models are known to be useless."""
-    models = {bundle.manifest.files[artefact.file].sha256 for artefact in bundle.manifest.artefacts.values()}
-    mine = [record for record in store.records() if record.key.onnx_sha256 in models]
-    if find_gpu() is not None:
-        mine = [record for record in mine if _whether_here(store, record) == "yes"]
-    removed = store.prune(mine)
-    print(f"removed {len(removed)} files, kept {len(mine)} engines in {store.folder}")
+    reasons = {record.key.name: _why_not_here(bundle, record.key) for record in store.records()}
+    kept = [record for record in store.records() if reasons[record.key.name] in (None, "no GPU")]
+    removed = store.prune(kept)
+    print(f"removed {len(removed)} files, kept {len(kept)} engines in {store.folder}")

@@ -106,6 +106,34 @@ def test_after_an_upgrade_only_what_is_missing_is_built_again(
 
 
 @pytest.mark.usefixtures("device")
+def test_engines_of_another_model_are_listed_but_neither_opened_nor_kept(
+    make: MakeBundle, store: EngineStore, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = build_engine(make(conv_bytes(seed=1)), "float32", SETTINGS, store)
+    path = str(make().path)
+    assert command("engine", ["list", path]) == 0
+    assert "no: another model" in capsys.readouterr().out
+    assert command("engine", ["verify", path]) == 4
+    assert command("engine", ["build", path, "--target", target]) == 0
+    assert "best here: float32" in capsys.readouterr().out
+    assert command("engine", ["verify", path]) == 0
+    assert command("engine", ["prune", path]) == 0
+    assert old.key not in [record.key for record in store.records()]
+    assert len(store.records()) == 1
+
+
+@pytest.mark.usefixtures("device")
+def test_a_damaged_engine_does_not_pass_verify(
+    make: MakeBundle, store: EngineStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = make()
+    record = build_engine(bundle, "float32", SETTINGS, store)
+    (store.folder / record.plan_file).write_bytes(b"changed")
+    assert command("engine", ["verify", str(bundle.path)]) == 4
+    assert "cut or changed" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("device")
 def test_a_new_engine_that_fails_its_self_test_leaves_the_old_one(
     make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
