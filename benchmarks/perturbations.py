@@ -2,16 +2,19 @@
 
 python benchmarks/perturbations.py --images 260
 
-Both ways share pictures, model and threads. The plain way is what an evaluation script does over
-a folder: for every run, open each file with PIL, resize, perturb, predict. Ours decodes once, perturbs
-in batches and predicts meanwhile. The weights are random: they do not change the time.
+Both ways share pictures, model and processors. The plain way is what an evaluation script does over
+a folder: for every run, open each file with PIL, resize, perturb, predict, with all threads. Ours decodes
+once, and perturbs and predicts in batches, in one process with one thread for each processor. The weights
+are random: they do not change the time.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -20,11 +23,10 @@ from PIL import Image, ImageDraw
 
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.conditions import ClassList
-from edge_road.evaluation.judge import judge
+from edge_road.evaluation.answers import Source, answers_of_all
+from edge_road.evaluation.judge import sum_up
 from edge_road.evaluation.perturbations import SUITES, perturb, perturbation
-from edge_road.export.onnx_graph import export_graph
 from edge_road.frames import Images
-from edge_road.nn.model import build_model
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import ModelSettings
 from edge_road.synthetic.scenes import render_scene
@@ -36,25 +38,28 @@ PHOTOGRAPH = (480, 640)
 
 def main() -> None:
     chosen = _parser().parse_args()
-    predictor = small_model(chosen.threads)
     with tempfile.TemporaryDirectory() as folder:
+        model = write_small_model(Path(folder) / "model.onnx")
         paths = write_photographs(Path(folder), chosen.images)
-        print(f"{chosen.images} pictures of {SIDE} x {SIDE}, {chosen.runs} runs, {chosen.threads} threads")
+        print(f"{chosen.images} pictures of {SIDE} x {SIDE}, {chosen.runs} runs, {chosen.jobs} processors")
         print(f"{'':<26}{'plain':>11}{'ours':>11}{'faster':>9}")
-        plain, ours = _compare(paths, predictor, chosen.runs)
+        plain, ours = _compare(paths, model, chosen.runs, chosen.jobs)
         _print_row("the suite, judged", plain, ours)
 
 
-def _compare(paths: list[Path], predictor: OnnxPredictor, runs: int) -> tuple[float, float]:
+def _compare(paths: list[Path], model: Path, runs: int, jobs: int) -> tuple[float, float]:
     images_NHWC = prepare_all(paths)
     labels_N = np.arange(len(paths)) % len(CLASSES)
 
     def plain() -> None:
+        predictor = open_model(model, threads=jobs)
         for name in SUITES["paper"]:
             plain_evaluation(paths, predictor, name, runs if perturbation(name).random else 1)
 
     def ours() -> None:
-        judge(predictor, prepare_all(paths), labels_N, SUITES["paper"], runs)
+        source = Source(partial(open_model, model, threads=1), prepare_all(paths))
+        (answers,) = answers_of_all([source], SUITES["paper"], runs, seed=0, jobs=jobs)
+        sum_up("small", ClassList(CLASSES), answers, labels_N, runs, seed=0)
 
     for name in ("gaussian_40", "occlusion", "stripes", "down_up"):
         _print_row(f"{name} alone", *_perturbing(images_NHWC, name))
@@ -122,10 +127,17 @@ def write_photographs(folder: Path, count: int) -> list[Path]:
     return paths
 
 
-def small_model(threads: int) -> OnnxPredictor:
+def write_small_model(path: Path) -> Path:
+    from edge_road.export.onnx_graph import export_graph
+    from edge_road.nn.model import build_model
+
     model = build_model(ModelSettings(), len(CLASSES))
-    content = export_graph(model.eval(), Preprocessing(height=SIDE, width=SIDE), CLASSES)
-    return OnnxPredictor(content, ClassList(CLASSES), (SIDE, SIDE), name="small", threads=threads)
+    path.write_bytes(export_graph(model.eval(), Preprocessing(height=SIDE, width=SIDE), CLASSES))
+    return path
+
+
+def open_model(path: Path, threads: int) -> OnnxPredictor:
+    return OnnxPredictor(path.read_bytes(), ClassList(CLASSES), (SIDE, SIDE), name="small", threads=threads)
 
 
 def _print_row(name: str, plain_s: float, ours_s: float) -> None:
@@ -136,7 +148,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--images", type=int, default=260, metavar="N")
     parser.add_argument("--runs", type=int, default=10, metavar="N")
-    parser.add_argument("--threads", type=int, default=2, metavar="N", help="of ONNX Runtime")
+    processors = len(os.sched_getaffinity(0))
+    parser.add_argument("--jobs", type=int, default=processors, metavar="N", help="processors to use")
     return parser
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 from edge_road.backends.fake import NAN_COLOR, FakePredictor
 from edge_road.conditions import RSCD_CLASSES, ClassList
 from edge_road.errors import ConfigError
+from edge_road.evaluation.comparison import Comparison, Difference
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.page import render_page
+from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Entry, PictureSet, Report, Subject, load_report, write_report
+from edge_road.evaluation.report_text import as_text
 from edge_road.frames import Images
 from edge_road.predictor import Predictor
 
@@ -199,3 +203,51 @@ def test_a_foreign_report_is_refused(tmp_path: Path, text: str) -> None:
         load_report(tmp_path / "report.json")
     with pytest.raises(ConfigError, match="cannot be read"):
         load_report(tmp_path / "missing.json")
+
+
+def test_a_report_of_schema_1_can_still_be_read(tmp_path: Path) -> None:
+    values = json.loads(report_of(entry_of(pictures([0, 1, 2]))).to_json())
+    values["schema"] = "edge_road.report/1"
+    del values["notes"], values["comparisons"]
+    for entry in values["entries"]:
+        for name in ("calibration", "abstention", "ood", "mce", "lab"):
+            del entry[name]
+    (tmp_path / "report.json").write_text(json.dumps(values))
+    assert load_report(tmp_path / "report.json").entries[0].calibration is None
+
+
+def test_the_page_of_three_models_under_everything_stays_below_3_mb() -> None:
+    """The hardest pictures for JPEG, all of them wrong, every perturbation at every severity."""
+    draw = np.random.default_rng(0)
+    images_NHWC = draw.integers(0, 256, (60, 192, 192, 3), dtype=np.uint8)
+    labels_N = np.zeros(60, np.int64)
+    predictor = FakePredictor(size=(192, 192))
+    entry = entry_of((images_NHWC, labels_N), conditions=("dark",), predictor=predictor)
+    (score,) = entry.evaluation.perturbed
+    everything = tuple(score.model_copy(update={"name": name}) for name in SUITES["all"])
+    entry = entry.model_copy(
+        update={"evaluation": entry.evaluation.model_copy(update={"perturbed": everything})}
+    )
+    assert len(entry.evaluation.mistakes) == 60
+    report = report_of(entry, entry, entry)
+    page = render_page(report, [images_NHWC] * 3)
+    assert len(page.encode()) < 3_000_000
+    text = Text(page).all
+    assert "By severity" in text
+    assert "and 52 more, listed in report.json" in text
+
+
+def test_differences_stand_beside_the_second_model_and_sure_ones_are_marked() -> None:
+    images = pictures([0, 1, 2, 2])
+    first, second = entry_of(images), entry_of(images, name="road-0002")
+    gap = Difference(difference=-0.25, low=-0.5, high=-0.01)
+    tie = Difference(difference=0.0, low=-0.1, high=0.1)
+    comparison = Comparison(entry=1, conditions={"clean": gap, "dark": tie}, families={})
+    report = report_of(first, second).model_copy(update={"comparisons": (comparison,)})
+    page = render_page(report, [images[0]] * 2)
+    assert "−25.0 −50.0 to −1.0" in Text(page).all
+    assert "0.0 −10.0 to +10.0" in Text(page).all
+    assert page.count('class="sure worse"') == 1
+    shown = as_text(report)
+    assert "-25.0 *" in shown
+    assert "0.0 *" not in shown
