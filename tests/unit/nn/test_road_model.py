@@ -80,6 +80,19 @@ def test_the_classifier_sees_exactly_the_features() -> None:
         assert torch.equal(model.classifier(features), logits)
 
 
+def test_mixed_precision_stays_inside_and_changes_little() -> None:
+    model, images_BCHW = model_of(SMALL, features=16).eval(), torch.rand(2, 3, 64, 64)
+    with torch.inference_mode():
+        exact = model(images_BCHW)
+        model.autocast = torch.bfloat16
+        mixed = model(images_BCHW)
+    for ours, theirs in zip(mixed, exact):
+        assert ours.dtype == torch.float32
+        assert not torch.equal(ours, theirs)
+        torch.testing.assert_close(ours, theirs, rtol=0.1, atol=0.05 * float(theirs.abs().max()))
+    assert "autocast" not in model.state_dict()
+
+
 def test_features_are_linear_in_the_rectified_pooled_output() -> None:
     model = model_of(SMALL).eval()
     images = torch.rand(2, 3, 64, 64)
