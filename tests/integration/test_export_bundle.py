@@ -20,7 +20,9 @@ from edge_road.bundle import Bundle, load_bundle, record_files, write_bundle
 from edge_road.cli import command
 from edge_road.evaluation.smoke import SMOKE_TESTS
 from edge_road.export import exporting, onnx_graph
+from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
+from edge_road.trust import Trust
 
 TARGET = """
 name = "test"
@@ -55,7 +57,8 @@ def bundle(place: Path) -> Bundle:
     """Exported with everything, TensorRT-RTX included, from the newest run to the default folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDGE_ROAD_HOME", str(place))
-        assert command("to-trt", ["--target", str(place / "test.toml")]) == 0
+        generate_key(place / "key")
+        assert command("to-trt", ["--target", str(place / "test.toml"), "--sign", str(place / "key")]) == 0
     return load_bundle(place / "bundles" / "tiny-0001")
 
 
@@ -216,6 +219,20 @@ def test_ctrl_c_leaves_nothing_behind(quick: Path, monkeypatch: pytest.MonkeyPat
     assert not (quick / "bundles").exists()
 
 
+def test_the_bundle_is_signed_by_who_exported_it(bundle: Bundle, place: Path) -> None:
+    assert bundle.trust_text == "signature not checked"
+    trusted = Trust(trusted_keys=(str(public_path(place / "key")),))
+    assert load_bundle(bundle.path, trusted).signed_by
+
+
+def test_a_key_that_cannot_be_used_fails_before_any_work(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export_quickly(quick, "--sign", str(quick / "nothing")) == 2
+    assert "a key file cannot be read" in capsys.readouterr().err
+    assert not (quick / "bundles").exists()
+
+
 def test_a_required_engine_without_a_gpu_fails_before_any_work(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,7 +251,7 @@ def test_on_a_device_a_bundle_becomes_engines(
     install_fake_tensorrt(monkeypatch)
     assert command("to-trt", [str(copied), "--require-engine", "--target", "jetson_orin"]) == 0
     records = store_of(copied).records()
-    assert sorted(record.key.precision for record in records) == ["float32", "int8"]
+    assert {record.key.precision for record in records} == set(bundle.manifest.artefacts)
     assert all(record.off_by is not None for record in records)
     assert load_bundle(copied).digest == bundle.digest
     assert "build int8 engine" in capsys.readouterr().out
