@@ -25,6 +25,8 @@ class ModelSettings(StrictModel):
     backbone: str = "tf_mobilenetv3_small_100"
     """a timm model name, or `torchvision/` and a torchvision model name"""
     features: int = Field(default=128, ge=2, le=4096)
+    heads: Literal["flat", "rscd"] = "flat"
+    """rscd: friction, material and unevenness as three questions that make up the 27 classes"""
     weights: str = "none"
     """none: from scratch; hub: the library's pretrained weights; else a local .safetensors file"""
 

@@ -38,6 +38,7 @@ class RunRecord(StrictModel):
     classes: tuple[str, ...]
     backbone: str
     features: int
+    heads: Literal["flat", "rscd"] = "flat"
     preprocessing: Preprocessing
     method: str
     seed: int

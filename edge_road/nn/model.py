@@ -5,14 +5,17 @@ Shape suffixes: B batch, C classes (of images: channels), H height, W width, P p
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from edge_road.conditions import RSCD_CLASSES
+from edge_road.errors import ConfigError
 from edge_road.nn.backbone import Backbone, build_backbone
+from edge_road.nn.heads import RscdHeads
+from edge_road.nn.layers import scaled_linear
 from edge_road.nn.weights import drop_head, hub_tensors, load_strictly, read_tensors
 from edge_road.preprocess import Triple
 from edge_road.recipe import ModelSettings
@@ -31,14 +34,14 @@ class RoadModel(nn.Module):
     autocast: torch.dtype | None = None
     """computes in this format where that is safe; outputs stay float32"""
 
-    def __init__(self, backbone: Backbone, features: int, classes: int) -> None:
+    def __init__(self, backbone: Backbone, features: int, classes: int, heads: str = "flat") -> None:
         super().__init__()
         self.register_buffer("mean", torch.tensor(backbone.mean).view(3, 1, 1))
         self.register_buffer("std", torch.tensor(backbone.std).view(3, 1, 1))
         self.backbone = backbone.module
         # Features start small, within delta_v: else compactness presses out what tells classes apart.
-        self.feature_layer = _linear(backbone.width, features, gain=0.1)
-        self.classifier = _linear(features, classes, gain=1.0)
+        self.feature_layer = scaled_linear(backbone.width, features, gain=0.1)
+        self.classifier = _classifier(heads, features, classes)
 
     def forward(self, images_BCHW: Tensor) -> Output:
         if self.autocast is None:
@@ -61,7 +64,7 @@ class RoadModel(nn.Module):
 def build_model(settings: ModelSettings, classes: int) -> RoadModel:
     """A model with random new layers (torch's global seed) and the backbone weights asked for."""
     backbone = build_backbone(settings.backbone)
-    model = RoadModel(backbone, settings.features, classes)
+    model = RoadModel(backbone, settings.features, classes, settings.heads)
     if settings.weights != "none":
         _load_backbone(backbone, settings.weights)
     return model
@@ -75,12 +78,17 @@ def _load_backbone(backbone: Backbone, weights: str) -> None:
     load_strictly(backbone.module, drop_head(tensors, backbone), where=where, model=backbone.name)
 
 
-def _linear(inputs: int, outputs: int, *, gain: float) -> nn.Linear:
-    """Its outputs are `gain` times the size of its inputs, whatever their number."""
-    layer = nn.Linear(inputs, outputs)
-    nn.init.normal_(layer.weight, std=gain / math.sqrt(inputs))
-    nn.init.zeros_(layer.bias)
-    return layer
+def _classifier(heads: str, features: int, classes: int) -> nn.Linear | RscdHeads:
+    if heads == "flat":
+        return scaled_linear(features, classes, gain=1.0)
+    if classes != len(RSCD_CLASSES):
+        raise ConfigError(
+            "three heads need the 27 RSCD classes",
+            where="model.heads",
+            got=f"{heads!r} with {classes} classes",
+            fix="heads = 'flat'",
+        )
+    return RscdHeads(features)
 
 
 def _triple(values: Tensor) -> Triple:

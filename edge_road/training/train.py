@@ -138,6 +138,7 @@ def _record(
         classes=identity.classes,
         backbone=recipe.model.backbone,
         features=recipe.model.features,
+        heads=recipe.model.heads,
         preprocessing=preprocessing,
         method=recipe.method.name,
         seed=recipe.seed,
