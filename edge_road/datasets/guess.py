@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from edge_road.conditions import STATES, state_of
+from edge_road.datasets.cifar import TEST_FILE
 from edge_road.datasets.listing import folders_in
 from edge_road.datasets.rscd import FOLDERS
 from edge_road.datasets.shards import SHARDS_FILE
+from edge_road.datasets.svhn import FILES
 from edge_road.errors import DataError
 from edge_road.recipe_data import (
     Cifar10Data,
@@ -19,22 +21,32 @@ from edge_road.recipe_data import (
     SvhnData,
 )
 
+_KINDS: dict[str, type[CsvData | RscdData | ShardData | Cifar10Data | SvhnData]] = {
+    "csv": CsvData,
+    "rscd": RscdData,
+    "shards": ShardData,
+    "cifar10": Cifar10Data,
+    "svhn": SvhnData,
+}
 
-def guess_data(path: Path) -> DataSettings:
+
+def guess_kind(path: Path) -> str:
     """By what lies there: a table, RSCD's folders, shards, CIFAR-10, SVHN; else class folders."""
     if path.is_file():
-        return CsvData(kind="csv", path=path)
-    if not path.is_dir():
-        raise DataError("there is no data set", where=path)
+        return "csv"
     if all((path / folder).is_dir() for folder in FOLDERS.values()):
-        return RscdData(kind="rscd", path=path)
-    if (path / SHARDS_FILE).is_file():
-        return ShardData(kind="shards", path=path)
-    if (path / "test_batch.bin").is_file():
-        return Cifar10Data(kind="cifar10", path=path)
-    if (path / "test_32x32.mat").is_file():
-        return SvhnData(kind="svhn", path=path)
-    return FolderData(kind="folder", path=path, classes=guess_classes(path))
+        return "rscd"
+    marks = {"shards": SHARDS_FILE, "cifar10": TEST_FILE, "svhn": FILES["test"]}
+    return next((kind for kind, name in marks.items() if (path / name).is_file()), "folder")
+
+
+def guess_data(path: Path) -> DataSettings:
+    if not path.exists():
+        raise DataError("there is no data set", where=path)
+    kind = guess_kind(path)
+    if kind == "folder":
+        return FolderData(kind="folder", path=path, classes=guess_classes(path))
+    return _KINDS[kind].model_validate({"kind": kind, "path": path})
 
 
 def guess_classes(path: Path) -> tuple[str, ...]:

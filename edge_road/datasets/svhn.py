@@ -32,10 +32,10 @@ def read_digits(path: Path) -> tuple[Images, Labels]:
     """Pictures as 32 x 32 x 3 x N, labels 0 to 9."""
     from scipy.io import loadmat  # type: ignore[import-untyped]
 
+    if not path.is_file():
+        raise DataError("a file of SVHN is not there", where=path)
     try:
         variables = loadmat(path, variable_names=["X", "y"])
-    except FileNotFoundError:
-        raise DataError("a file of SVHN is not there", where=path) from None
     except Exception as error:  # a damaged file makes scipy raise almost anything
         raise _foreign(path, f"{type(error).__name__}: {error}") from None
     images_HWCN, labels = variables.get("X"), variables.get("y")

@@ -39,7 +39,7 @@ def _check(chosen: argparse.Namespace) -> int:
     settings = _settings(chosen)
     with Counter() as progress:
         report, dataset = check_data(settings, limit=chosen.limit, workers=chosen.workers, progress=progress)
-    folder = chosen.out or workspace.home() / "checks" / _name(settings)
+    folder = chosen.out or workspace.home() / "reports" / f"data_check_{_name(settings)}"
     paths = write_check(folder, report, dataset)
     print(_text(report), count_table(dataset), "", *paths, sep="\n")
     return 2 if report.refused else 0
@@ -139,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
         "--limit", type=_share, default=0.01, metavar="SHARE", help="of bad files (default 0.01)"
     )
     check.add_argument(
-        "--out", type=Path, metavar="DIR", help="for the page and the JSON (default: checks/NAME)"
+        "--out", type=Path, metavar="DIR", help="for the page and the JSON (default: reports/data_check_NAME)"
     )
     check.add_argument("--workers", type=_positive, default=len(os.sched_getaffinity(0)), metavar="N")
     _subcommand(commands, "counts", _counts, "print the class counts of every split")

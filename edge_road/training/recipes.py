@@ -9,6 +9,7 @@ import tomli_w
 
 import edge_road
 from edge_road.config import load_settings
+from edge_road.datasets.guess import guess_kind
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import SyntheticData
 from edge_road.run_record import RECIPE_FILE
@@ -63,7 +64,7 @@ def _shortcuts(wishes: Wishes, recipe: Recipe) -> list[str]:
     """As overrides; a section keeps its other keys when its kind stays."""
     overrides = []
     if wishes.data is not None:
-        kind = "rscd" if (wishes.data / "train").is_dir() else "folder"
+        kind = "rscd" if (wishes.data / "train").is_dir() else guess_kind(wishes.data)
         overrides += [] if recipe.data.kind == kind else [f"data={{kind = '{kind}'}}"]
         overrides.append(f"data.path={_quoted(_absolute(Path.cwd(), wishes.data))}")
     if wishes.method is not None and wishes.method != recipe.method.name:

@@ -22,6 +22,7 @@ LARGEST_DISTANCE = 10
 SMALLEST_CORRELATION = 0.985
 _MOST_NEIGHBOURS = 32
 _FLAT_STD = 2.0
+_CHUNK = 100_000
 _BITS_OF_BYTE = np.array([bin(value).count("1") for value in range(256)], dtype=np.uint8)
 
 Positions = npt.NDArray[np.int64]
@@ -50,11 +51,19 @@ def near_groups(hashes_N: Hashes, thumbs_NT: npt.NDArray[np.uint8], seed: int = 
 
 
 def near_pairs(hashes_N: Hashes, thumbs_NT: npt.NDArray[np.uint8], seed: int = 0) -> Positions:
-    met = [pairs for pairs in _meetings(hashes_N, np.random.default_rng(seed)) if len(pairs)]
-    if not met:
-        return np.zeros((0, 2), dtype=np.int64)
-    pairs = np.unique(np.concatenate(met), axis=0)
+    """Positions (first, second) of two pictures that look alike; flat ones look like none."""
+    shown = np.flatnonzero(_spreads(thumbs_NT) > _FLAT_STD)
+    codes = np.zeros(0, dtype=np.int64)
+    for met in _meetings(hashes_N[shown], np.random.default_rng(seed)):
+        codes = np.union1d(codes, met[:, 0] * len(shown) + met[:, 1])
+    pairs: Positions = shown[np.stack(np.divmod(codes, max(1, len(shown))), axis=1)]
     return pairs[_alike(thumbs_NT, pairs)]
+
+
+def _spreads(thumbs_NT: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    """Standard deviations, a part at a time: as floats all thumbnails would be gigabytes."""
+    parts = np.array_split(thumbs_NT, 1 + len(thumbs_NT) // _CHUNK)
+    return np.concatenate([part.astype(np.float32).std(axis=1) for part in parts])
 
 
 def duplicate_findings(
@@ -115,12 +124,10 @@ def distances(first_N: Hashes, second_N: Hashes) -> npt.NDArray[np.int64]:
     return np.asarray(_BITS_OF_BYTE[different].sum(axis=1), dtype=np.int64)
 
 
-def _alike(
-    thumbs_NT: npt.NDArray[np.uint8], pairs_M2: Positions, chunk: int = 100_000
-) -> npt.NDArray[np.bool_]:
+def _alike(thumbs_NT: npt.NDArray[np.uint8], pairs_M2: Positions) -> npt.NDArray[np.bool_]:
     parts = [
         _correlation(thumbs_NT[pairs[:, 0]], thumbs_NT[pairs[:, 1]]) >= SMALLEST_CORRELATION
-        for pairs in np.array_split(pairs_M2, max(1, -(-len(pairs_M2) // chunk)))
+        for pairs in np.array_split(pairs_M2, 1 + len(pairs_M2) // _CHUNK)
     ]
     return np.concatenate(parts)
 
@@ -128,15 +135,14 @@ def _alike(
 def _correlation(
     first_MT: npt.NDArray[np.uint8], second_MT: npt.NDArray[np.uint8]
 ) -> npt.NDArray[np.float32]:
-    """Of brightness over the thumbnail; pictures without structure correlate with nothing."""
+    """Of brightness over the thumbnail."""
     first, second = (_standardised(thumbs.astype(np.float32)) for thumbs in (first_MT, second_MT))
     return np.asarray((first * second).mean(axis=1), dtype=np.float32)
 
 
 def _standardised(thumbs_MT: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    std_M1 = thumbs_MT.std(axis=1, keepdims=True)
     centred = thumbs_MT - thumbs_MT.mean(axis=1, keepdims=True)
-    return np.where(std_M1 > _FLAT_STD, centred / np.maximum(std_M1, 1e-6), 0.0).astype(np.float32)
+    return np.asarray(centred / thumbs_MT.std(axis=1, keepdims=True), dtype=np.float32)
 
 
 def _root(parent: Positions, position: int) -> int:

@@ -9,11 +9,13 @@ from typing import Any
 
 from edge_road.datasets.index import RoadDataset
 from edge_road.errors import DataError
-from edge_road.evaluation.page import data_uri, percent
+from edge_road.evaluation.page import percent
+from edge_road.evaluation.page_pictures import data_uri
 from edge_road.files import write_atomically
 from edge_road.training.data_check.findings import KINDS, CheckReport, Finding
 
 MOST_SHOWN = 24
+SIDE_PX = 240
 PAGE_FILE, JSON_FILE = "data_check.html", "data_check.json"
 
 
@@ -38,14 +40,15 @@ def render_page(report: CheckReport, dataset: RoadDataset) -> str:
 
 def _section(kind: str, found: list[Finding], dataset: RoadDataset) -> dict[str, Any]:
     level, title = KINDS[kind]
-    shown = found[:MOST_SHOWN]
+    cards = [(finding, _pictures(finding, dataset)) for finding in found[:MOST_SHOWN]]
     return {
         "kind": kind,
         "level": level,
         "title": title,
         "count": len(found),
-        "more": len(found) - len(shown),
-        "cards": [(finding, _pictures(finding, dataset)) for finding in shown],
+        "more": len(found) - len(cards),
+        "cards": cards,
+        "has_pictures": any(pictures for _, pictures in cards),
     }
 
 
@@ -58,6 +61,6 @@ def _pictures(finding: Finding, dataset: RoadDataset) -> list[str]:
 def _picture(key: str, dataset: RoadDataset) -> str | None:
     """None for what is no picture, or none that can be shown."""
     try:
-        return data_uri(dataset.read(key))
+        return data_uri(dataset.read(key), SIDE_PX)
     except (DataError, ValueError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from edge_road.datasets.index import SPLITS, Fault, Labels, RoadDataset, Split
 from edge_road.datasets.listing import check_folder, folders_in, image_names
 from edge_road.datasets.opening import open_dataset
 from edge_road.datasets.rscd import FOLDERS, list_split, per_day_splits
-from edge_road.errors import DataError, nearest
+from edge_road.errors import DataError
 from edge_road.recipe_data import CsvData, DataSettings, FolderData, RscdData
 from edge_road.training.data_check.findings import Finding
 
@@ -24,6 +25,7 @@ KNOWN_NAMES = tuple(
     dict.fromkeys((*STATES, *STATE_OF_FRICTION, *RSCD_CLASSES, *(n.replace("-", "_") for n in RSCD_CLASSES)))
 )
 LARGEST_RATIO = 10.0
+_TYPO_LIKENESS = 0.65  # two swapped letters of three
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +74,11 @@ def _folder(settings: FolderData, path: Path, findings: list[Finding]) -> RoadDa
 
 
 def _foreign_folder(path: Path, name: str, classes: ClassList) -> Finding:
-    pictures = len(image_names(path / name))
-    match = nearest(name.lower(), classes.names) or nearest(name.lower(), KNOWN_NAMES)
-    if match:
-        return Finding("label_typo", name, f"{pictures} pictures are left out; did you mean '{match}'?")
-    return Finding("unknown_folder", name, f"{pictures} pictures are left out")
+    left_out = f"its {len(image_names(path / name))} pictures are left out"
+    for known in (classes.names, KNOWN_NAMES):
+        if match := difflib.get_close_matches(name.lower(), known, n=1, cutoff=_TYPO_LIKENESS):
+            return Finding("label_typo", name, f"{left_out}; did you mean '{match[0]}'?")
+    return Finding("unknown_folder", name, left_out)
 
 
 def _or_all_in_train(
