@@ -74,6 +74,11 @@ class Scale:
         return (scores_N - self.middle) / self.spread
 
 
-def either(doubt_N: Scores, distance_N: Scores, of_doubt: Scale, of_distance: Scale) -> Scores:
+def log_distance(distance_N: Scores) -> Scores:
+    """Like doubt a logarithm: then neither scale runs away from the other."""
+    return np.asarray(np.log(np.maximum(distance_N, SMALLEST_RADIUS)), np.float64)
+
+
+def either(doubt_N: Scores, distance_N: Scores, of_doubt: Scale, of_log_distance: Scale) -> Scores:
     """Unfamiliar by one or by the other: the larger of both, on their own scales."""
-    return np.maximum(of_doubt(doubt_N), of_distance(distance_N))
+    return np.maximum(of_doubt(doubt_N), of_log_distance(log_distance(distance_N)))

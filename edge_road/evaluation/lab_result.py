@@ -28,6 +28,8 @@ class CurvatureResult(StrictModel):
     median: float
     lowest: tuple[float, float, float, float, float]
     """least, quartiles and largest of the 90 % of least curvature (Figure 10)"""
+    mean_of_lowest: float
+    """of the same 90 %; a few steep pictures count here, and not in the median"""
     sigma: float
     """of the noise below, pixels in [0, 1]"""
     noisy_runs: int

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from edge_road.conditions import ClassList
 from edge_road.config import StrictModel
 from edge_road.errors import DataError
-from edge_road.evaluation.familiarity import ClassGeometry, Scale, doubt, either
+from edge_road.evaluation.familiarity import ClassGeometry, Scale, doubt, either, log_distance
 from edge_road.evaluation.strange_pictures import STRANGE, strange_pictures
 from edge_road.frames import Images, Prediction
 from edge_road.predictor import Predictor
@@ -66,7 +66,7 @@ def rule_scores(
 ) -> Mapping[str, Scores]:
     """By rule; `familiar` are other road pictures, which set the scales that `either` compares on."""
     doubt_N, distance_N = doubt(prediction, classes), geometry.distance(prediction)
-    scales = Scale.of(doubt(familiar, classes)), Scale.of(geometry.distance(familiar))
+    scales = Scale.of(doubt(familiar, classes)), Scale.of(log_distance(geometry.distance(familiar)))
     return {"confidence": doubt_N, "distance": distance_N, "either": either(doubt_N, distance_N, *scales)}
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-RADII = (0.0, 0.005, 0.01, 0.02, 0.04)
+RADII = (0.0, 0.002, 0.005, 0.01, 0.02)
 SAMPLES = 5
 
 

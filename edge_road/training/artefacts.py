@@ -138,8 +138,20 @@ def data_settings(artefacts: Sequence[Artefact], path: Path | None = None) -> Da
     return FolderData(kind="folder", path=path, classes=first.predictor.classes.names)
 
 
+def _is_here(settings: DataSettings) -> bool:
+    path: Path | None = getattr(settings, "path", None)
+    return path is None or path.expanduser().exists()
+
+
 def open_data_of(artefacts: Sequence[Artefact], settings: DataSettings, *, as_made: bool) -> RoadDataset:
     """Pictures that suit all artefacts; `as_made`: the very ones that they were made with."""
+    if as_made and not _is_here(settings):
+        raise DataError(
+            "the pictures that the model was made with are not here",
+            where=artefacts[0].subject.name,
+            got=f"no {getattr(settings, 'path', '')}",
+            fix="say where they are, or which others to judge on, with --data",
+        )
     dataset = open_dataset(settings)
     for artefact in artefacts:
         if dataset.classes != artefact.predictor.classes:

@@ -28,7 +28,7 @@ from edge_road.training.artefacts import Artefact, data_settings, find_place, op
 from edge_road.training.examine import Examination, Wishes, draw
 
 ALL_SPLITS = "all"
-LAB_PICTURES = 64
+LAB_PICTURES = 32
 LEAST_SIDE = 32
 
 

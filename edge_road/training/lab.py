@@ -40,6 +40,7 @@ DELTA_V = 0.5
 PORTIONS = tuple(round(0.1 * step, 1) for step in range(1, 11))
 MOST_FOR_THICKNESS = 32
 SURFACE_POINTS = 15
+SURFACE_REACH = 0.2  # of the length of the noise: farther out every surface is rough
 Progress = Callable[[str], None]
 
 
@@ -152,6 +153,7 @@ def _curvature_result(bench: LabBench, curvature_N: Tensor) -> CurvatureResult:
     return CurvatureResult(
         median=float(curvature_N.quantile(0.5)),
         lowest=(five[0], five[1], five[2], five[3], five[4]),
+        mean_of_lowest=float(lowest.mean()),
         sigma=bench.sigma,
         noisy_runs=NOISY_RUNS,
         retained=tuple(zip(PORTIONS, retained.tolist())),
@@ -167,7 +169,7 @@ def _surface(bench: LabBench, curvature_N: Tensor) -> SurfaceResult:
     """Of the picture of median curvature: neither the nicest nor the worst."""
     position = int(curvature_N.argsort()[len(curvature_N) // 2])
     image_CHW, label = bench.images_NCHW[position], int(bench.labels_N[position])
-    reach = bench.sigma * image_CHW.numel() ** 0.5
+    reach = SURFACE_REACH * bench.sigma * image_CHW.numel() ** 0.5
     surface = loss_surface(
         frozen_logits(bench.model), image_CHW, label, bench.generator(4), reach, SURFACE_POINTS
     )
