@@ -6,6 +6,7 @@ put in use; whatever goes wrong before that leaves the engine that was there.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import re
 import statistics
@@ -65,9 +66,10 @@ def build_engine(
             got=f"{error.what}, {error.details.get('got', '')}",
             fix="another precision, or the ONNX backend, which serves meanwhile",
         ) from None
-    store.put_in_use(record)
+    _put_in_use(store, record)
     if built.timing_cache:
-        write_atomically(store.folder / _cache_name(key), built.timing_cache)
+        with contextlib.suppress(OSError):  # only time is lost
+            write_atomically(store.folder / _cache_name(key), built.timing_cache)
     return record
 
 
@@ -80,7 +82,7 @@ def build_rtx_engine(
     key = device_key(bundle, precision, settings, desktop, trt.__version__, "tensorrt_rtx")
     plain = settings.model_copy(update={"dla_core": None, "version_compatible": False})
     record = _write(store, key, _build(trt, bundle, precision, plain, None), plain)
-    store.put_in_use(record)
+    _put_in_use(store, record)
     return record
 
 
@@ -154,8 +156,21 @@ def _write(store: EngineStore, key: EngineKey, built: Built, settings: EngineSet
     try:
         store.write_plan(record, built.plan)
     except OSError as error:
-        raise BackendError("the engine cannot be written", where=store.folder, got=error.strerror) from None
+        raise _not_written(store, error) from None
     return record
+
+
+def _put_in_use(store: EngineStore, record: EngineRecord) -> None:
+    try:
+        store.put_in_use(record)
+    except OSError as error:
+        raise _not_written(store, error) from None
+
+
+def _not_written(store: EngineStore, error: OSError) -> BackendError:
+    return BackendError(
+        "the engine cannot be written; the one in use stays", where=store.folder, got=error.strerror
+    )
 
 
 def _read_cache(store: EngineStore, key: EngineKey, settings: EngineSettings) -> bytes | None:

@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, conv_graph
 
+from edge_road.backends import engine_store
 from edge_road.backends.engine_store import EngineStore, store_of
 from edge_road.bundle import Bundle, Precision, load_bundle
 from edge_road.cli import command
@@ -28,6 +29,7 @@ from edge_road.export.engine import (
 )
 from edge_road.export.target import EngineSettings
 from edge_road.export.trt_network import has_dla
+from edge_road.files import write_atomically
 
 SETTINGS = EngineSettings(largest_batch=4)
 MakeBundle = Callable[..., Bundle]
@@ -152,6 +154,35 @@ def test_a_new_engine_that_fails_its_self_test_leaves_the_old_one(
     assert "own outputs" in caught.value.details["got"]
     assert store.records() == [good]
     assert [path.name for path in store.folder.glob("*.plan")] == [good.plan_file]
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("writes", [0, 2, 3, 4])
+def test_a_full_disk_leaves_the_engine_in_use(
+    writes: int, make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the plan, at the record before, at the record, and at the timing cache, which may be lost."""
+    bundle = make()
+    good = build_engine(bundle, "float32", SETTINGS, store)
+    done: list[Path] = []
+
+    def filling(path: Path, content: bytes) -> None:
+        if len(done) == writes:
+            raise OSError(28, "No space left on device")
+        done.append(path)
+        write_atomically(path, content)
+
+    for module in (engine_store, engine):
+        monkeypatch.setattr(module, "write_atomically", filling)
+    bigger = SETTINGS.model_copy(update={"workspace_mib": 600})
+    if writes == 4:
+        record = build_engine(bundle, "float32", bigger, store)
+        assert store.records() == [record]
+        return
+    with pytest.raises(BackendError, match="cannot be written") as caught:
+        build_engine(bundle, "float32", bigger, store)
+    assert caught.value.details["got"] == "No space left on device"
+    assert store.records() == [good]
 
 
 @pytest.mark.usefixtures("device")
