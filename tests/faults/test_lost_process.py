@@ -109,6 +109,18 @@ def die_in_second_epoch() -> None:
     Trainer._train_epoch = fatal  # type: ignore[method-assign]
 
 
+def spoil_a_loss_of_the_second_epoch() -> None:
+    from edge_road.training.lesson import Teacher
+
+    loss, count = Teacher.loss, iter(range(1000))
+
+    def spoilt(self: Teacher, *batch: Any) -> Any:
+        step = loss(self, *batch)
+        return step._replace(total=step.total * float("nan")) if next(count) == 3 else step
+
+    Teacher.loss = spoilt  # type: ignore[method-assign]
+
+
 def codes(children: list[BaseProcess]) -> list[int | None]:
     for child in children:
         child.join(240)
@@ -133,6 +145,13 @@ def test_a_lost_process_is_named_and_the_restarted_pair_ends_as_if_nothing_had_h
     whole = tmp_path / "whole" / "run"
     assert (run / "best.safetensors").read_bytes() == (whole / "best.safetensors").read_bytes()
     assert json.loads((run / "run.json").read_text())["epochs"] == 3
+
+
+def test_a_bad_loss_in_one_process_sends_both_back_to_the_checkpoint(recipe: Path, tmp_path: Path) -> None:
+    assert codes(start_pair(recipe, tmp_path / "run", spoil_a_loss_of_the_second_epoch)) == [0, 0]
+    assert "back to epoch 1, with 0.5 of the learning rate" in (tmp_path / "said-0.txt").read_text()
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == 3
 
 
 def test_processes_without_a_common_folder_are_refused(
