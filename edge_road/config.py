@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from edge_road.errors import ConfigError, nearest
 from edge_road.files import write_atomically
+from edge_road.logs import safe_text
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -117,7 +118,9 @@ def _as_config_error(
     return ConfigError(
         what + more,
         where=f"{where}:{line}" if line else where,
-        got=None if first["type"] in ("extra_forbidden", "missing") else repr(first["input"])[:200],
+        got=None
+        if first["type"] in ("extra_forbidden", "missing")
+        else safe_text(repr(first["input"]))[:200],
         expected="one of " + ", ".join(known) if first["type"] == "extra_forbidden" else None,
         fix=f"did you mean '{match}'?" if match else None,
     )

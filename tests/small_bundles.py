@@ -36,7 +36,7 @@ def write_small_bundle(
         temperature=1.0,
         confidence_threshold=0.6,
         centroids=((0.0,) * features,) * len(classes),
-        radii=(1.0,) * len(classes),
+        radii=(1e6,) * len(classes),  # any picture is familiar
     )
     manifest = Manifest(
         name="small",

@@ -12,7 +12,7 @@ from edge_road.clock import Clock, SystemClock
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.slot import NewestFrameSlot
-from edge_road.runtime.sources.base import EndOfStream, Source
+from edge_road.runtime.sources.base import EndOfStream, Source, Unreadable
 
 log = logging.getLogger(__name__)
 
@@ -22,27 +22,31 @@ FIRST_PAUSE_S = 0.2
 
 
 class Capture:
-    """Trouble before the first frame is the caller's; trouble later is a gap that the camera heals."""
+    """Trouble with a file before its first frame is the caller's; a camera is waited for."""
 
     def __init__(
         self, source: Source, slot: NewestFrameSlot, clock: Clock, rate: float, longest_pause_s: float
     ) -> None:
         self._source, self._slot, self._clock = source, slot, clock
-        # Half a period of tolerance, so that a camera of just this rate is not halved by jitter.
-        self._least_gap_ns = round(0.5e9 / rate)
-        self._period_ns = round(1e9 / rate)
+        self.set_rate(rate)
         self._longest_pause_s = longest_pause_s
         self._machine = SystemClock()
         self._call_began_ns: int | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="capture", daemon=True)
         self._due_ns = 0
+        self.opening = False
         self.ended = False
         self.bug: Exception | None = None
 
+    def set_rate(self, rate: float) -> None:
+        """Half a period of tolerance, so that a camera of just this rate is not halved by jitter."""
+        self._least_gap_ns, self._period_ns = round(0.5e9 / rate), round(1e9 / rate)
+
     def start(self) -> None:
-        """Open the camera in the calling thread, so that its trouble is seen there, then read on."""
-        self._source.open()
+        """A file is opened in the calling thread, so that its trouble is seen there."""
+        if not self._source.live:
+            self._source.open()
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
@@ -65,19 +69,21 @@ class Capture:
             self._source.close()
 
     def _read_for_ever(self) -> None:
+        if self._source.live:
+            self._open_for_ever(first_pause_s=0.0)
         while not self._stopping.is_set():
             try:
                 self._read_until_trouble()
             except CameraError as error:
                 log.warning("the camera is lost: %s", error)
-                self._reopen()
+                self._open_for_ever(FIRST_PAUSE_S)
 
     def _read_until_trouble(self) -> None:
         while not self._stopping.is_set():
             with self._call_to_camera():
-                frame = self._source.read(self._clock.mono_ns() + round(READ_S * 1e9))
-            if frame is not None and self._is_due(frame):
-                self._slot.put(frame)
+                picture = self._source.read(self._clock.mono_ns() + round(READ_S * 1e9))
+            if isinstance(picture, Unreadable) or (picture is not None and self._is_due(picture)):
+                self._slot.put(picture)
 
     def _is_due(self, frame: Frame) -> bool:
         """Thin out a camera that is faster than the wanted rate."""
@@ -86,17 +92,24 @@ class Capture:
         self._due_ns = max(self._due_ns + self._period_ns, frame.captured_mono_ns + self._least_gap_ns)
         return True
 
-    def _reopen(self) -> None:
-        pause_s = FIRST_PAUSE_S
+    def _open_for_ever(self, first_pause_s: float) -> None:
+        """Pauses double from 0.2 s on and vary, so that many vehicles do not call one server in step."""
+        pause_s, said = first_pause_s, ""
         while not self._stopping.wait(pause_s * random.uniform(0.75, 1.25)):
+            self.opening = True
             try:
                 with self._call_to_camera():
                     self._source.close()
                     self._source.open()
-                log.warning("the camera is back")
+                log.warning("the camera is there: %s", self._source.description)
                 return
-            except CameraError:
-                pause_s = min(2 * pause_s, self._longest_pause_s)
+            except CameraError as error:
+                if str(error) != said:  # the same trouble is told once
+                    log.warning("the camera cannot be opened: %s", error)
+                said = str(error)
+                pause_s = min(max(FIRST_PAUSE_S, 2 * pause_s), self._longest_pause_s)
+            finally:
+                self.opening = False
 
     @contextmanager
     def _call_to_camera(self) -> Iterator[None]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from edge_road.clock import clock_of_speed
+from edge_road.clock import Clock, clock_of_speed
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.model import load_model
 from edge_road.runtime.outputs.opening import check_output
 from edge_road.runtime.sources import EndOfStream, Source, source_for
+from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import Vehicle
 
 FIRST_FRAME_S = 5.0
@@ -22,7 +23,7 @@ def check_vehicle(vehicle: Vehicle) -> int:
     source = source_for(vehicle.source, clock)
     source.open()
     try:
-        frame = _first_frame(source, clock.mono_ns() + round(FIRST_FRAME_S * 1e9))
+        frame = _first_frame(source, clock, clock.mono_ns() + round(FIRST_FRAME_S * 1e9))
     finally:
         source.close()
     height, width = frame.pixels.shape[:2]
@@ -32,11 +33,14 @@ def check_vehicle(vehicle: Vehicle) -> int:
     return 0
 
 
-def _first_frame(source: Source, deadline_ns: int) -> Frame:
+def _first_frame(source: Source, clock: Clock, deadline_ns: int) -> Frame:
+    """A live camera's read ends early when nothing has come, so it is asked until the deadline."""
+    picture: Frame | Unreadable | None = None
     try:
-        frame = source.read(deadline_ns)
+        while not isinstance(picture, Frame) and clock.mono_ns() < deadline_ns:
+            picture = source.read(deadline_ns)
     except EndOfStream:
-        frame = None
-    if frame is None:
+        pass
+    if not isinstance(picture, Frame):
         raise CameraError("the source gives no frame", where=source.description)
-    return frame
+    return picture

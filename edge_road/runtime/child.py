@@ -15,6 +15,7 @@ from edge_road.errors import EdgeRoadError
 from edge_road.runtime.evidence import Failed, Ready
 from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, socket_pair
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import VehicleInputs
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,11 @@ class Worker:
             elif isinstance(report, Failed):
                 self.failed = report
         return reports
+
+    def tell(self, inputs: VehicleInputs) -> None:
+        """What the vehicle says of itself, for the worker's checks."""
+        if self._link is not None and self._is_ready:
+            self._link.send_inputs(inputs)
 
     def silent_s(self) -> float:
         return (self._machine.mono_ns() - self._heard_ns) / 1e9

@@ -2,26 +2,34 @@
 
 A hidden-Markov filter (forward algorithm, Rabiner 1989, eq. 19-20) over dry, wet and icy, whose
 evidence counts by time and not by frame, then a hysteresis in seconds: quick to warn of ice, slow
-to clear. Whatever is missing, old, damaged or doubtful becomes `unknown` with the reason.
+to clear. Whatever is missing, old, damaged, strange or doubtful becomes `unknown` with the reason.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from pydantic import Field
 
 from edge_road.conditions import STATES, UNKNOWN
 from edge_road.config import StrictModel
 from edge_road.runtime.evidence import Evidence, RegionEvidence
+from edge_road.runtime.quality import DECODE, EXPOSURE, OBSTRUCTED
+from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
 Belief = tuple[float, ...]
 """probabilities of STATES"""
 UNIFORM: Belief = tuple(1.0 / len(STATES) for _ in STATES)
 
 NO_FRAMES, MODEL_OUTPUT, LOW_CONFIDENCE = "no_frames", "model_output", "low_confidence"
-SETTLING, CHANGING = "settling", "changing"
+SETTLING, CHANGING, UNFAMILIAR = "settling", "changing", "unfamiliar"
+IMPLAUSIBLE_TEMPERATURE = "implausible_temperature"
+PASSING = frozenset({EXPOSURE, DECODE})
+"""a flash or one damaged picture says nothing of the road, and nothing against the frame before it"""
+ICY = STATES.index("icy")
 SUM_TOLERANCE = 1e-3
 
 
@@ -39,6 +47,14 @@ class DecisionSettings(StrictModel):
     threshold: float = Field(default=0.8, gt=0.34, lt=1)
     """belief at which dry or wet is a candidate"""
     icy_threshold: float = Field(default=0.5, gt=0.34, lt=1)
+    fusion: Literal["mean", "worst"] = "mean"
+    """of several regions: their mean, or as icy as the iciest of them (ice in one wheel track)"""
+    familiar_radii: float = Field(default=1.5, gt=0)
+    """a picture further from every class centroid than this many of its radii is unlike the training's"""
+    warmest_ice_c: float = Field(default=12.0, ge=0, le=50)
+    """ice in warmer air is doubted, but still told"""
+    passing_s: float = Field(default=0.1, ge=0)
+    """a flash or a damaged picture withdraws a state only when it lasts this long"""
     start_s: float = Field(default=0.2, ge=0)
     """how long a candidate must last to be the first state"""
     warn_s: float = Field(default=0.1, ge=0)
@@ -75,6 +91,10 @@ class Past:
     belief: Belief = UNIFORM
     confidence: float = 0.0
     """of the last frames, smoothed"""
+    strange: float = 0.0
+    """share of the last frames that were unlike the training's, smoothed"""
+    covered: bool = False
+    """some region of the newest usable frame was obstructed"""
     valid_ns: int | None = None
     """when the newest usable frame was taken"""
     seen_ns: int | None = None
@@ -84,6 +104,10 @@ class Past:
     candidate_ns: int = 0
     trouble: tuple[str, ...] = ()
     """what is wrong with the newest frame"""
+    trouble_ns: int = 0
+    """when the first frame of this trouble was taken"""
+    only_flashes: bool = False
+    """the trouble has been nothing but flashes since the last good frame"""
     outage: str | None = None
     """why there can be no frames at all"""
 
@@ -97,7 +121,13 @@ class Decision:
     """of the newest usable frame, while it is fresh"""
 
 
-def decide(past: Past, evidence: Evidence | None, now_ns: int, rules: Rules) -> tuple[Past, Decision]:
+def decide(
+    past: Past,
+    evidence: Evidence | None,
+    now_ns: int,
+    rules: Rules,
+    inputs: VehicleInputs = NO_INPUTS,
+) -> tuple[Past, Decision]:
     """Take in the evidence (none: time has passed) and say what holds at `now_ns`."""
     if evidence is not None:
         past = _take_in(past, evidence, now_ns, rules)
@@ -105,7 +135,7 @@ def decide(past: Past, evidence: Evidence | None, now_ns: int, rules: Rules) -> 
     if past.valid_ns is None or now_ns - past.valid_ns > rules.fresh_ns:
         return past, Decision(UNKNOWN, reasons or (NO_FRAMES,), None, None)
     state = UNKNOWN if reasons else past.shown
-    doubts = (CHANGING,) if past.candidate else ()
+    doubts = _doubts(past, state, inputs.ambient_c(now_ns), rules.settings)
     return past, Decision(state, reasons or doubts, past.belief, past.valid_ns)
 
 
@@ -118,10 +148,15 @@ def resume(past: Past) -> Past:
     return replace(past, outage=None)
 
 
-def fuse(regions: tuple[RegionEvidence, ...]) -> Belief:
-    """The mean over the regions; NaN anywhere stays NaN."""
+def fuse(regions: Sequence[RegionEvidence], fusion: str = "mean") -> Belief:
+    """One distribution over STATES; NaN anywhere stays NaN."""
     columns = zip(*(region.probabilities for region in regions))
-    return tuple(math.fsum(column) / len(regions) for column in columns)
+    mean = tuple(math.fsum(column) / len(regions) for column in columns)
+    if fusion == "mean" or not mean:
+        return mean
+    icy = max(region.probabilities[ICY] for region in regions)
+    rest = (1.0 - icy) / max(1.0 - mean[ICY], 1e-9)
+    return tuple(icy if n == ICY else p * rest for n, p in enumerate(mean))
 
 
 def _reasons_for_unknown(past: Past, now_ns: int, rules: Rules) -> tuple[str, ...]:
@@ -129,12 +164,31 @@ def _reasons_for_unknown(past: Past, now_ns: int, rules: Rules) -> tuple[str, ..
         return (past.outage,)
     if past.seen_ns is None or now_ns - past.seen_ns > rules.fresh_ns:
         return (NO_FRAMES,)
-    if past.trouble:
+    if past.trouble and not _passes(past, now_ns, rules):
         return past.trouble
     # Written so that NaN fails: a comparison with NaN is false.
     if not (past.confidence >= rules.confidence):
         return (LOW_CONFIDENCE,)
+    if past.strange > 0.5:
+        return (UNFAMILIAR,)
     return (SETTLING,) if past.shown == UNKNOWN else ()
+
+
+def _passes(past: Past, now_ns: int, rules: Rules) -> bool:
+    """Whether the trouble is no more than a flash after a good frame."""
+    is_flash = past.only_flashes and past.shown != UNKNOWN
+    short = now_ns - past.trouble_ns < rules.settings.passing_s * 1e9
+    return is_flash and short and past.valid_ns is not None and now_ns - past.valid_ns <= rules.fresh_ns
+
+
+def _doubts(past: Past, state: str, ambient_c: float | None, settings: DecisionSettings) -> tuple[str, ...]:
+    too_warm = state == "icy" and ambient_c is not None and ambient_c > settings.warmest_ice_c
+    found = {
+        CHANGING: past.candidate is not None,
+        OBSTRUCTED: past.covered,
+        IMPLAUSIBLE_TEMPERATURE: too_warm,
+    }
+    return (*past.trouble, *(reason for reason, holds in found.items() if holds))
 
 
 def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules) -> Past:
@@ -144,11 +198,22 @@ def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules) -> Past:
         return past  # repeated, backward, late or from the future: never extends freshness
     past = replace(past, seen_ns=captured_ns, outage=None)
     if evidence.problems:
-        return replace(past, trouble=evidence.problems)
-    observed = fuse(evidence.regions)
+        return _troubled(past, evidence.problems, captured_ns)
+    judged = [region for region in evidence.regions if not region.obstructed]
+    observed = fuse(judged, rules.settings.fusion)
     if not _is_distribution(observed):
-        return replace(past, trouble=(MODEL_OUTPUT,))
-    return _observe(replace(past, trouble=()), observed, captured_ns, rules.settings)
+        return _troubled(past, (MODEL_OUTPUT,), captured_ns)
+    nearest = min(region.distance for region in judged)
+    is_strange = not (nearest <= rules.settings.familiar_radii)  # NaN is strange
+    past = replace(past, trouble=(), covered=len(judged) < len(evidence.regions))
+    return _observe(past, observed, float(is_strange), captured_ns, rules.settings)
+
+
+def _troubled(past: Past, trouble: tuple[str, ...], captured_ns: int) -> Past:
+    is_flash = PASSING.issuperset(trouble)
+    if not past.trouble:
+        return replace(past, trouble=trouble, trouble_ns=captured_ns, only_flashes=is_flash)
+    return replace(past, trouble=trouble, only_flashes=past.only_flashes and is_flash)
 
 
 def _is_distribution(observed: Belief) -> bool:
@@ -156,14 +221,22 @@ def _is_distribution(observed: Belief) -> bool:
     return finite and abs(math.fsum(observed) - 1.0) <= SUM_TOLERANCE
 
 
-def _observe(past: Past, observed: Belief, captured_ns: int, settings: DecisionSettings) -> Past:
+def _observe(
+    past: Past, observed: Belief, strange: float, captured_ns: int, settings: DecisionSettings
+) -> Past:
     gap_s = None if past.valid_ns is None else (captured_ns - past.valid_ns) / 1e9
     if gap_s is None or gap_s > settings.reset_s:
-        past, gap_s = Past(seen_ns=captured_ns, confidence=max(observed)), settings.evidence_s
+        gap_s = settings.evidence_s
+        past = Past(seen_ns=captured_ns, confidence=max(observed), strange=strange, covered=past.covered)
     belief = _update(past.belief, observed, gap_s, settings)
     weight = 1.0 if settings.smoothing_s == 0 else -math.expm1(-gap_s / settings.smoothing_s)
-    confidence = past.confidence + weight * (max(observed) - past.confidence)
-    past = replace(past, belief=belief, confidence=min(1.0, confidence), valid_ns=captured_ns)
+    past = replace(
+        past,
+        belief=belief,
+        confidence=min(1.0, past.confidence + weight * (max(observed) - past.confidence)),
+        strange=past.strange + weight * (strange - past.strange),
+        valid_ns=captured_ns,
+    )
     return _hysteresis(past, captured_ns, settings)
 
 
@@ -190,7 +263,7 @@ def _hysteresis(past: Past, captured_ns: int, settings: DecisionSettings) -> Pas
 
 def _target(past: Past, settings: DecisionSettings) -> str:
     """The state that the belief asks for; without a clear answer, the one that is shown."""
-    if past.belief[STATES.index("icy")] >= settings.icy_threshold:
+    if past.belief[ICY] >= settings.icy_threshold:
         return "icy"
     best = max(past.belief)
     return STATES[past.belief.index(best)] if best >= settings.threshold else past.shown

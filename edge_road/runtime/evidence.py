@@ -18,6 +18,10 @@ class RegionEvidence(Record):
     name: str
     probabilities: tuple[float, float, float]
     """of dry, wet and icy, as the model gave them"""
+    distance: float = 0.0
+    """to the nearest class centroid, in units of its radius; 0 when the model has no centroids"""
+    obstructed: bool = False
+    """the lens is covered here: what the model says of it does not count"""
 
 
 class Evidence(Record):
@@ -34,6 +38,8 @@ class Evidence(Record):
     """frames that a newer one replaced, since the worker's start"""
     rejected: int = 0
     """pictures that could not be decoded, since the worker's start"""
+    rejected_by: dict[str, int] = Field(default_factory=dict)
+    """frames that were not judged, by problem, since the worker's start"""
 
 
 class Ready(Record):
@@ -80,5 +86,17 @@ class Ended(Record):
     kind: Literal["ended"] = "ended"
 
 
-Report = Annotated[Union[Evidence, Ready, Alive, Failed, Ended], Field(discriminator="kind")]
-REPORT: TypeAdapter[Evidence | Ready | Alive | Failed | Ended] = TypeAdapter(Report)
+class Machine(Record):
+    """How the computer does: sent when the rate changes, and every few seconds."""
+
+    kind: Literal["machine"] = "machine"
+    rate_hz: float
+    """most pictures to judge in a second, for now"""
+    hottest_c: float | None
+    power_mode: str | None
+    dropped_share: float
+    """of the frames since the last such record; more than 0.01 is too much"""
+
+
+Report = Annotated[Union[Evidence, Ready, Alive, Failed, Ended, Machine], Field(discriminator="kind")]
+REPORT: TypeAdapter[Evidence | Ready | Alive | Failed | Ended | Machine] = TypeAdapter(Report)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import select
 import socket
+from contextlib import suppress
 
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from edge_road.errors import EdgeRoadError
-from edge_road.runtime.evidence import REPORT, Alive, Ended, Evidence, Failed, Ready, Record
+from edge_road.runtime.evidence import REPORT, Alive, Ended, Evidence, Failed, Machine, Ready, Record
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
 LARGEST_RECORD_BYTES = 256 * 1024
 MOST_AT_ONCE = 64
+PATIENCE_S = 1.0
+"""for a supervisor that does not read"""
 
-AnyReport = Evidence | Ready | Alive | Failed | Ended
+AnyReport = Evidence | Ready | Alive | Failed | Ended | Machine
+INPUTS = TypeAdapter(VehicleInputs)
 
 
 class Setup(Record):
-    """The supervisor's first and only record: what the worker is to do."""
+    """The supervisor's first record: what the worker is to do. Only vehicle inputs follow."""
 
     vehicle: Vehicle
     origin_mono_ns: int | None = Field(default=None)
@@ -42,6 +48,13 @@ class SupervisorEnd:
     def send_setup(self, setup: Setup) -> None:
         self._channel.send(setup.model_dump_json().encode())
 
+    def send_inputs(self, inputs: VehicleInputs) -> None:
+        """A worker that does not listen, or is gone, does without."""
+        try:
+            self._channel.send(INPUTS.dump_json(inputs))
+        except (BlockingIOError, ConnectionError):
+            return
+
     def receive(self) -> list[AnyReport] | None:
         """The records that have come; none when the worker is gone and all it said has been read."""
         reports: list[AnyReport] = []
@@ -64,19 +77,34 @@ class SupervisorEnd:
 class WorkerEnd:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
+        self._inputs = NO_INPUTS
+
+    def newest_inputs(self) -> VehicleInputs:
+        """What the vehicle has told last; does not wait."""
+        while True:
+            try:
+                record = self._channel.recv(LARGEST_RECORD_BYTES)
+            except BlockingIOError:
+                return self._inputs
+            if not record:
+                raise ConnectionResetError("the supervisor is gone")
+            self._inputs = INPUTS.validate_json(record)
 
     def receive_setup(self, timeout_s: float = 10.0) -> Setup:
         self._channel.settimeout(timeout_s)
         setup = Setup.model_validate_json(self._channel.recv(LARGEST_RECORD_BYTES))
-        self._channel.settimeout(1.0)
+        self._channel.setblocking(False)
         return setup
 
     def send(self, report: AnyReport) -> None:
         """A supervisor that does not read loses records; one that is gone ends us (ConnectionError)."""
+        record = report.model_dump_json().encode()
         try:
-            self._channel.send(report.model_dump_json().encode())
-        except TimeoutError:
-            return
+            self._channel.send(record)
+        except BlockingIOError:
+            select.select([], [self._channel], [], PATIENCE_S)
+            with suppress(BlockingIOError):
+                self._channel.send(record)
 
 
 def _parse(record: bytes) -> AnyReport:

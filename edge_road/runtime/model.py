@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import logging
+import statistics
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from edge_road.backends.probe_check import check_probe
-from edge_road.bundle import load_bundle
+from edge_road.bundle import Bundle, Precision, load_bundle
+from edge_road.clock import Clock, SystemClock
+from edge_road.errors import BackendError, BundleError
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Preprocessing
-from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.geometry import Geometry
+from edge_road.runtime.vehicle import Backend, Vehicle
 from edge_road.workspace import newest_bundle
+
+if TYPE_CHECKING:
+    from edge_road.frames import Images
+
+log = logging.getLogger(__name__)
+
+PROVIDERS: dict[Backend, tuple[str, ...]] = {
+    "onnx": ("CPUExecutionProvider",),
+    "onnx_cuda": ("CUDAExecutionProvider",),
+    "onnx_tensorrt": ("TensorrtExecutionProvider",),
+}
+# What is worth measuring where. On a CPU the INT8 file of TensorRT is two to three times slower.
+PRECISIONS: dict[Backend, tuple[Precision, ...]] = {
+    "tensorrt": ("int8", "float16", "float32"),
+    "onnx_tensorrt": ("int8", "float16", "float32"),
+    "onnx_cuda": ("float16", "float32"),
+    "onnx": ("float32",),
+}
+WARM_UP, MEASURED = 3, 15
 
 
 @dataclass(frozen=True)
@@ -18,18 +44,98 @@ class LoadedModel:
     preprocessing: Preprocessing
     digest: str
     confidence_threshold: float
+    geometry: Geometry | None = None
+    self_test: Callable[[], object] = lambda: None
+    """raises when the model does not give its own outputs (any more)"""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    backend: Backend
+    precision: Precision
+
+    def __str__(self) -> str:
+        return f"{self.backend} {self.precision}"
 
 
 def load_model(vehicle: Vehicle) -> LoadedModel:
     if vehicle.backend == "fake":
         return _fake()
+    bundle = load_bundle(vehicle.bundle or newest_bundle(), vehicle.trust)
+    log.info("bundle %s, %s", bundle.digest[:16], bundle.trust_text)
+    if vehicle.backend == "auto":
+        return _fastest(bundle, vehicle)
+    return _open(bundle, Candidate(vehicle.backend, vehicle.precision), vehicle)
+
+
+def _fastest(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
+    """Everything that bundle and machine offer is opened, self-tested and timed; the fastest serves."""
+    best: LoadedModel | None = None
+    best_s, refusals = float("inf"), []
+    for candidate in candidates(bundle):
+        try:
+            model = _open(bundle, candidate, vehicle)
+            took_s = median_s(model.predictor, bundle.probe().images_NHWC[: max(1, len(vehicle.regions))])
+        except (BackendError, BundleError) as error:
+            refusals.append(f"{candidate}: {error.what}")
+            continue
+        log.info("%s takes %.2f ms", candidate, 1e3 * took_s)
+        if took_s < best_s:
+            best, best_s = model, took_s
+    if refusals:
+        log.info("not to be had here: %s", "; ".join(refusals))
+    if best is None:
+        raise BackendError("no backend can run this bundle here", where=bundle.path, got="; ".join(refusals))
+    return best
+
+
+def candidates(bundle: Bundle) -> Iterator[Candidate]:
+    for backend, precisions in PRECISIONS.items():
+        for precision in precisions:
+            if precision in bundle.manifest.artefacts:
+                yield Candidate(backend, precision)
+
+
+def median_s(predictor: Predictor, images_NHWC: Images, clock: Clock | None = None) -> float:
+    """Of single calls, after a few that warm it up."""
+    clock = clock or SystemClock()
+    took_ns = []
+    for _ in range(WARM_UP + MEASURED):
+        began_ns = clock.mono_ns()
+        predictor.predict(images_NHWC)
+        took_ns.append(clock.mono_ns() - began_ns)
+    return statistics.median(took_ns[WARM_UP:]) / 1e9
+
+
+def _open(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> LoadedModel:
+    artefact = bundle.artefact(candidate.precision)
+    predictor = _predictor(bundle, candidate, vehicle)
+
+    def self_test() -> float:
+        return check_probe(predictor, bundle.probe(), candidate.precision)
+
+    self_test()
+    return LoadedModel(
+        predictor,
+        bundle.manifest.preprocessing,
+        bundle.digest,
+        artefact.confidence_threshold,
+        Geometry.of(artefact),
+        self_test,
+    )
+
+
+def _predictor(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> Predictor:
+    if candidate.backend == "tensorrt":
+        from edge_road.backends.engine_life import open_engine
+        from edge_road.backends.engine_store import store_of
+
+        batch = max(1, len(vehicle.regions))
+        return open_engine(bundle, candidate.precision, store_of(bundle.path), batch=batch)
     from edge_road.backends.onnxrt import OnnxPredictor
 
-    bundle = load_bundle(vehicle.bundle or newest_bundle())
-    artefact = bundle.artefact(vehicle.precision)
-    predictor = OnnxPredictor.from_bundle(bundle, vehicle.precision, vehicle.threads)
-    check_probe(predictor, bundle.probe(), vehicle.precision)
-    return LoadedModel(predictor, bundle.manifest.preprocessing, bundle.digest, artefact.confidence_threshold)
+    providers = PROVIDERS[candidate.backend]
+    return OnnxPredictor.from_bundle(bundle, candidate.precision, vehicle.threads, providers)
 
 
 def _fake() -> LoadedModel:

@@ -1,30 +1,18 @@
-"""Is this picture fit to be judged? Pure checks on a few numbers taken from it."""
+"""Is this picture fit to be judged? Pure checks on a few numbers taken from it (`look.py`)."""
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from edge_road.config import StrictModel
 
-if TYPE_CHECKING:  # the supervisor reads the settings below, but never looks at a picture
-    import numpy as np
-    import numpy.typing as npt
-
-    from edge_road.frames import Frame, Image
-
-EXPOSURE, LOW_DETAIL, FROZEN, FRAME_SIZE, TIMESTAMP = (
-    "exposure",
-    "low_detail",
-    "frozen",
-    "frame_size",
-    "timestamp",
-)
-SAMPLES = 96
-"""points looked at along each side"""
+EXPOSURE, LOW_DETAIL, BLURRED, NOISE, FROZEN = "exposure", "low_detail", "blurred", "noise", "frozen"
+FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE = "frame_size", "timestamp", "obstructed", "decode"
+PROBLEMS = (EXPOSURE, LOW_DETAIL, BLURRED, NOISE, FROZEN, FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE)
+LEAST_SIDE = 16
+"""pixels; nothing can be told of a smaller picture"""
 
 
 class QualitySettings(StrictModel):
@@ -34,6 +22,16 @@ class QualitySettings(StrictModel):
     """share of points beyond one of the levels that makes a picture useless"""
     least_detail: float = Field(default=0.6, ge=0)
     """mean step in grey levels from point to point; a covered lens has next to none"""
+    least_sharpness: float = Field(default=0.045, ge=0)
+    """the steepest steps over 1/320 of the width, as a share of the picture's range of grey levels"""
+    least_structure: float = Field(default=1.35, ge=0)
+    """spread of the cells' brightness, in units of what pure noise would give (1); scenes have 2 to 8"""
+    blind_detail: float = Field(default=0.5, ge=0)
+    """mean fine step of a cell that shows nothing: dirt, a drop, a sticker"""
+    blind_share: float = Field(default=0.5, gt=0, le=1)
+    """share of such cells that makes a region useless"""
+    obstructed_s: float = Field(default=3.0, ge=0)
+    """after this long; time at a standstill does not count, when the speed is known"""
     frozen_frames: int = Field(default=10, ge=2)
     frozen_s: float = Field(default=1.0, ge=0)
     resize_s: float = Field(default=1.0, ge=0)
@@ -49,7 +47,11 @@ class Look:
     dark: float
     bright: float
     detail: float
+    sharpness: float
+    structure: float
     fingerprint: int
+    blind: tuple[float, ...] = ()
+    """of each region, the share of cells that show nothing"""
 
 
 @dataclass(frozen=True)
@@ -65,40 +67,40 @@ class Seen:
     """frames in a row with the same bytes"""
     identical_ns: int = 0
     """when the first of them was taken"""
+    blind_s: tuple[float, ...] = ()
+    """how long each region has shown nothing"""
 
 
-def look_at(frame: Frame, settings: QualitySettings) -> Look:
-    import numpy as np
-
-    grey = _sampled_grey(frame.pixels)
-    steps = np.abs(np.diff(grey, axis=0)).mean(), np.abs(np.diff(grey, axis=1)).mean()
-    return Look(
-        captured_mono_ns=frame.captured_mono_ns,
-        size=(frame.pixels.shape[0], frame.pixels.shape[1]),
-        dark=float((grey < settings.dark_level).mean()),
-        bright=float((grey >= settings.bright_level).mean()),
-        detail=float(max(steps)),
-        fingerprint=zlib.crc32(frame.pixels[:: _stride(frame.pixels.shape[0])].tobytes()),
-    )
+@dataclass(frozen=True)
+class Verdict:
+    problems: tuple[str, ...]
+    """of the whole picture"""
+    obstructed: tuple[bool, ...] = ()
+    """each region"""
 
 
-def check(seen: Seen, look: Look, settings: QualitySettings) -> tuple[Seen, tuple[str, ...]]:
+def check(seen: Seen, look: Look, settings: QualitySettings, standing: bool = False) -> tuple[Seen, Verdict]:
     """What is now remembered, and what is wrong with this picture."""
     if seen.captured_mono_ns is not None and look.captured_mono_ns <= seen.captured_mono_ns:
-        return seen, (TIMESTAMP,)
-    seen = _remember(seen, look, settings)
+        return seen, Verdict((TIMESTAMP,))
+    seen = _remember(seen, look, settings, standing)
+    obstructed = tuple(blind_s >= settings.obstructed_s > 0 for blind_s in seen.blind_s)
     problems = {
-        FRAME_SIZE: look.size != seen.size,
+        FRAME_SIZE: look.size != seen.size or min(look.size) < LEAST_SIDE,
         EXPOSURE: max(look.dark, look.bright) >= settings.clipped_share,
         LOW_DETAIL: look.detail < settings.least_detail,
+        BLURRED: look.sharpness < settings.least_sharpness,
+        NOISE: look.structure < settings.least_structure,
         FROZEN: _is_frozen(seen, settings),
+        OBSTRUCTED: bool(obstructed) and all(obstructed),
     }
-    return seen, tuple(name for name, found in problems.items() if found)
+    return seen, Verdict(tuple(name for name, found in problems.items() if found), obstructed)
 
 
-def _remember(seen: Seen, look: Look, settings: QualitySettings) -> Seen:
+def _remember(seen: Seen, look: Look, settings: QualitySettings, standing: bool) -> Seen:
     now_ns = look.captured_mono_ns
-    seen = replace(_remember_size(seen, look, settings), captured_mono_ns=now_ns)
+    blind_s = _remember_blind(seen, look, settings, standing)
+    seen = replace(_remember_size(seen, look, settings), captured_mono_ns=now_ns, blind_s=blind_s)
     if look.fingerprint == seen.fingerprint:
         return replace(seen, identical=seen.identical + 1)
     return replace(seen, fingerprint=look.fingerprint, identical=1, identical_ns=now_ns)
@@ -114,19 +116,19 @@ def _remember_size(seen: Seen, look: Look, settings: QualitySettings) -> Seen:
     return replace(seen, size=look.size, new_size=None)
 
 
+def _remember_blind(seen: Seen, look: Look, settings: QualitySettings, standing: bool) -> tuple[float, ...]:
+    past_s = seen.blind_s or (0.0,) * len(look.blind)
+    if standing or seen.captured_mono_ns is None:
+        gap_s = 0.0
+    else:
+        gap_s = (look.captured_mono_ns - seen.captured_mono_ns) / 1e9
+    return tuple(
+        before_s + gap_s if share >= settings.blind_share else 0.0
+        for before_s, share in zip(past_s, look.blind)
+    )
+
+
 def _is_frozen(seen: Seen, settings: QualitySettings) -> bool:
     assert seen.captured_mono_ns is not None
     lasted_ns = seen.captured_mono_ns - seen.identical_ns
     return seen.identical >= settings.frozen_frames and lasted_ns >= settings.frozen_s * 1e9
-
-
-def _sampled_grey(pixels: Image) -> npt.NDArray[np.int16]:
-    """Green carries most of the brightness, and a plain copy is ten times as fast as a mean."""
-    import numpy as np
-
-    rows, columns = _stride(pixels.shape[0]), _stride(pixels.shape[1])
-    return pixels[::rows, ::columns, 1].astype(np.int16)
-
-
-def _stride(length: int) -> int:
-    return max(1, length // SAMPLES)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 
 from edge_road.frames import Frame
+from edge_road.runtime.sources.base import Unreadable
+
+Picture = Frame | Unreadable
 
 
 class NewestFrameSlot:
@@ -12,16 +15,17 @@ class NewestFrameSlot:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._frame: Frame | None = None
-        self.dropped = 0
+        self._frame: Picture | None = None
+        self.frames = self.dropped = 0
 
-    def put(self, frame: Frame) -> None:
+    def put(self, frame: Picture) -> None:
         with self._changed:
+            self.frames += 1
             self.dropped += self._frame is not None
             self._frame = frame
             self._changed.notify()
 
-    def take(self, timeout_s: float) -> Frame | None:
+    def take(self, timeout_s: float) -> Picture | None:
         """The newest frame that was not taken yet; none when there is no such frame in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._frame is not None, timeout_s)

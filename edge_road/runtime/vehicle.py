@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -11,84 +11,12 @@ from edge_road.config import StrictModel
 from edge_road.preprocess import Crop
 from edge_road.runtime.decision import DecisionSettings
 from edge_road.runtime.quality import QualitySettings
+from edge_road.runtime.thermal import ThermalSettings
 from edge_road.runtime.vehicle_outputs import EventSettings, OutputSettings
+from edge_road.runtime.vehicle_sources import Fps, SourceSettings, SyntheticSource
+from edge_road.trust import DEVELOPMENT, Trust
 
-Fps = Annotated[float, Field(gt=0, le=240)]
-State = Literal["dry", "wet", "icy"]
-
-
-class DriveSegment(StrictModel):
-    """A stretch of road in one state."""
-
-    state: State
-    seconds: float = Field(gt=0, le=86_400)
-
-
-_SHORT_DRIVE = (
-    DriveSegment(state="dry", seconds=25),
-    DriveSegment(state="wet", seconds=20),
-    DriveSegment(state="icy", seconds=20),
-    DriveSegment(state="dry", seconds=15),
-)
-
-
-class SyntheticSource(StrictModel):
-    """A rendered drive whose state changes at known times."""
-
-    kind: Literal["synthetic"] = "synthetic"
-    seed: int = Field(default=7, ge=0)
-    segments: tuple[DriveSegment, ...] = Field(default=_SHORT_DRIVE, min_length=1)
-    random_s: float | None = Field(default=None, gt=0, le=86_400)
-    """instead of the segments, states at random for this long"""
-    fps: Fps = 10.0
-    height: int = Field(default=192, ge=32, le=1080)
-    width: int = Field(default=256, ge=32, le=1920)
-    loop: bool = False
-    truth: Path | None = None
-    """a JSON file that says when which state began, to score the messages against"""
-
-
-class PatternFault(StrictModel):
-    """Something that goes wrong with a pattern camera `at` seconds after its start."""
-
-    kind: Literal["black", "white", "freeze", "silence", "hang", "error", "resize", "nan"]
-    at: float = Field(ge=0)
-    seconds: float = Field(default=1.0, gt=0)
-
-
-class PatternSource(StrictModel):
-    """Plain coded pictures that the fake backend understands, with scripted faults: a rehearsal."""
-
-    kind: Literal["pattern"]
-    segments: tuple[DriveSegment, ...] = Field(default=(DriveSegment(state="dry", seconds=60),), min_length=1)
-    fps: Fps = 20.0
-    height: int = Field(default=96, ge=32, le=2160)
-    width: int = Field(default=128, ge=32, le=3840)
-    faults: tuple[PatternFault, ...] = ()
-    loop: bool = False
-    truth: Path | None = None
-
-
-class VideoSource(StrictModel):
-    """A video file, played at its own pace."""
-
-    kind: Literal["video"]
-    path: Path
-    loop: bool = False
-
-
-class ImageDirectorySource(StrictModel):
-    """The pictures of one folder in the order of their names."""
-
-    kind: Literal["images"]
-    path: Path
-    fps: Fps = 5.0
-    loop: bool = False
-
-
-SourceSettings = Annotated[
-    Union[SyntheticSource, PatternSource, VideoSource, ImageDirectorySource], Field(discriminator="kind")
-]
+Backend = Literal["auto", "onnx", "onnx_cuda", "onnx_tensorrt", "tensorrt", "fake"]
 
 
 class Region(StrictModel):
@@ -107,15 +35,20 @@ class WorkerLimits(StrictModel):
     """of the machine's time without a sign of life, or within one call to the camera"""
     ready_s: float = Field(default=30.0, ge=1, le=600)
     """to load the model and open the camera"""
+    open_s: float = Field(default=10.0, gt=0.2, le=60)
+    """to open a camera that was lost"""
     longest_pause_s: float = Field(default=5.0, gt=0, le=30)
     """between two attempts to start it, or to open the camera again"""
 
 
 class Vehicle(StrictModel):
     vehicle: str = Field(default="demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
-    backend: Literal["onnx", "fake"] = "onnx"
+    backend: Backend = "onnx"
+    """auto: the fastest of what the bundle and this machine offer, measured at the start"""
     bundle: Path | None = None
     """a bundle's folder; none: the newest one"""
+    trust: Trust = DEVELOPMENT
+    """whose bundles run here; by default everybody's, as in development"""
     precision: Literal["float32", "float16", "int8"] = "float32"
     threads: int = Field(default=1, ge=1, le=64)
     source: SourceSettings = SyntheticSource()
@@ -134,6 +67,7 @@ class Vehicle(StrictModel):
     production: bool = False
     """refuses what only a rehearsal may do, such as injected faults"""
     worker: WorkerLimits = WorkerLimits()
+    thermal: ThermalSettings = ThermalSettings()
 
     @field_validator("source", mode="before")
     @classmethod

@@ -19,6 +19,7 @@ from edge_road.logs import set_up_logging
 from edge_road.runtime.capture import Capture
 from edge_road.runtime.evidence import Alive, Ended, Failed, Ready
 from edge_road.runtime.link import Setup, WorkerEnd
+from edge_road.runtime.machine import MachineCare
 from edge_road.runtime.model import LoadedModel, load_model
 from edge_road.runtime.perception import Perception
 from edge_road.runtime.slot import NewestFrameSlot
@@ -28,6 +29,7 @@ from edge_road.runtime.vehicle import WorkerLimits
 log = logging.getLogger(__name__)
 
 SIGN_OF_LIFE_S = 0.1
+SICK_FRAMES = 50
 SWITCH_S = 0.0005
 """a thread that wants to go on waits this long for one that computes; Python's default is 5 ms"""
 _PR_SET_PDEATHSIG = 1
@@ -38,24 +40,31 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     vehicle = setup.vehicle
     clock = clock_of_speed(vehicle.speed)
     model = load_model(vehicle)
-    perception = Perception(model.predictor, model.preprocessing, vehicle.regions, vehicle.quality)
+    perception = Perception(
+        model.predictor, model.preprocessing, vehicle.regions, vehicle.quality, model.geometry
+    )
     source = source_for(vehicle.source, clock, setup.origin_mono_ns)
     slot = NewestFrameSlot()
     capture = Capture(source, slot, clock, vehicle.rate, vehicle.worker.longest_pause_s)
+    care = MachineCare(vehicle.rate, vehicle.thermal)
     capture.start()
     link.send(_ready(model, source, vehicle.rate))
     while True:
         ended = capture.ended  # asked first: a frame that came before the end is still taken
-        frame = slot.take(timeout_s=SIGN_OF_LIFE_S)
-        if frame is not None:
-            evidence = perception.judge(frame)
+        picture = slot.take(timeout_s=SIGN_OF_LIFE_S)
+        if picture is not None:
+            evidence = perception.judge(picture, link.newest_inputs())
             link.send(evidence.model_copy(update={"dropped": slot.dropped, "rejected": source.rejected}))
+            _check_model(perception, model)
         elif ended:
             link.send(Ended())
             return
         else:
-            _check_capture(capture, vehicle.worker)
             link.send(Alive())
+        _check_capture(capture, vehicle.worker)
+        if (machine := care.look(slot)) is not None:
+            capture.set_rate(machine.rate_hz)
+            link.send(machine)
 
 
 def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
@@ -69,11 +78,19 @@ def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
     )
 
 
+def _check_model(perception: Perception, model: LoadedModel) -> None:
+    """A model that gives no numbers for a while is asked for its probe outputs; failing them ends us."""
+    if perception.sick_in_a_row >= SICK_FRAMES:
+        log.error("%d answers in a row are no numbers; the model is tested", perception.sick_in_a_row)
+        perception.sick_in_a_row = 0
+        model.self_test()
+
+
 def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
     """A call that does not come back can only be ended with the process that made it."""
     if capture.bug is not None:
         raise capture.bug
-    if capture.stuck_s() > limits.stall_s:
+    if capture.stuck_s() > (limits.open_s if capture.opening else limits.stall_s):
         log.error("the camera does not answer for %.1f s; the worker ends itself", capture.stuck_s())
         sys.stderr.flush()
         os._exit(1)

@@ -43,7 +43,7 @@ class AnyDrive(RuleBasedStateMachine):
         self.now_ns = 10 * SECOND
         self.past = Past()
         self.good: set[int] = set()
-        self.newest_bad_ns = -1
+        self.newest_bad_ns = self.newest_flash_ns = -1
         self.outage = False
         self.decision = Decision(UNKNOWN, ("no_frames",), None, None)
 
@@ -52,7 +52,7 @@ class AnyDrive(RuleBasedStateMachine):
 
     def _receive(self, captured_ns: int, probabilities: tuple[float, ...], problems: tuple[str, ...]) -> None:
         """Keeps its own, slower account of which frames may stand behind a state."""
-        newest_ns = max([self.newest_bad_ns, *self.good])
+        newest_ns = max([self.newest_bad_ns, self.newest_flash_ns, *self.good])
         if newest_ns < captured_ns <= self.now_ns <= captured_ns + RULES.fresh_ns:
             self.outage = False
             if problems or not is_usable(probabilities):
@@ -84,7 +84,17 @@ class AnyDrive(RuleBasedStateMachine):
     @rule(gap_ns=st.integers(0, SECOND // 2), probabilities=SHARES)
     def frame_with_a_problem(self, gap_ns: int, probabilities: tuple[float, ...]) -> None:
         self.now_ns += gap_ns
-        self._receive(self.now_ns, probabilities, ("exposure",))
+        self._receive(self.now_ns, probabilities, ("frozen",))
+
+    @rule(gap_ns=st.integers(0, SECOND // 2), frames=st.integers(1, 5))
+    def flashes(self, gap_ns: int, frames: int) -> None:
+        """One flash is a doubt; flashes that last are trouble like any other."""
+        for _ in range(frames):
+            self.now_ns += gap_ns
+            self._decide(frame(self.now_ns, (1.0, 0.0, 0.0), ("exposure",)))
+        if (frames - 1) * gap_ns >= RULES.settings.passing_s * SECOND:
+            assert self.decision.state == UNKNOWN
+        self.newest_flash_ns, self.outage = self.now_ns, False
 
     @rule(shift_ns=st.integers(-3 * SECOND, SECOND), probabilities=SHARES)
     def frame_of_another_time(self, shift_ns: int, probabilities: tuple[float, ...]) -> None:

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from edge_road.clock import Clock, utc_text
 from edge_road.frames import Frame, Image
+from edge_road.runtime.quality import DECODE
 
 
 class EndOfStream(Exception):
     """The source has delivered its last frame; this is not an error."""
 
 
+@dataclass(frozen=True)
+class Unreadable:
+    """A picture that came, but cannot be shown: it tells of the camera, not of the road."""
+
+    number: int
+    captured_mono_ns: int
+    captured_utc: str | None = None
+    problem: str = DECODE
+
+
 class Source(Protocol):
     """Opened, read and closed by one thread. Trouble is a CameraError."""
+
+    @property
+    def live(self) -> bool:
+        """A camera, which may come later or again; a file that is not there is a mistake."""
+        ...
 
     @property
     def description(self) -> str: ...
@@ -35,8 +52,8 @@ class Source(Protocol):
 
     def open(self) -> None: ...
 
-    def read(self, deadline_ns: int) -> Frame | None:
-        """The next frame, or none when it has not come by the deadline."""
+    def read(self, deadline_ns: int) -> Frame | Unreadable | None:
+        """The next picture, or none when it has not come by the deadline."""
         ...
 
     def close(self) -> None: ...
@@ -44,6 +61,20 @@ class Source(Protocol):
 
 def stamped(pixels: Image, number: int, captured_ns: int, clock: Clock) -> Frame:
     return Frame(pixels, number, captured_ns, utc_text(clock.utc()))
+
+
+class RisingTimes:
+    """The time stamps of a stream: one that repeats or goes back marks a frame that is not new."""
+
+    def __init__(self) -> None:
+        self._newest: float | None = None
+
+    def rises(self, time: float | None) -> bool:
+        """A frame without a time stamp cannot be told from a repeated one."""
+        if time is None or (self._newest is not None and time <= self._newest):
+            return False
+        self._newest = time
+        return True
 
 
 class Pacer:

@@ -10,13 +10,14 @@ from edge_road.clock import Clock
 from edge_road.errors import CameraError
 from edge_road.files import write_atomically
 from edge_road.frames import Frame, Image
-from edge_road.runtime.sources.base import EndOfStream, Pacer, stamped
+from edge_road.runtime.sources.base import EndOfStream, Pacer, Unreadable, stamped
 
 
 class DriveSource:
     """Like a camera, it skips the frames that nobody was in time to read."""
 
     rejected = 0
+    live = False
 
     def __init__(
         self, clock: Clock, fps: float, seconds: float, loop: bool, origin_ns: int | None, description: str
@@ -33,7 +34,7 @@ class DriveSource:
             self._given_origin = self.origin_ns = self._clock.mono_ns()
         self._pacer = Pacer(self._clock, self._fps, self.origin_ns)
 
-    def read(self, deadline_ns: int) -> Frame | None:
+    def read(self, deadline_ns: int) -> Frame | Unreadable | None:
         number = max(self._last + 1, self._pacer.current())
         if number >= self._frames and not self._loop:
             raise EndOfStream

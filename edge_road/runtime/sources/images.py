@@ -12,7 +12,7 @@ from edge_road.datasets.decode import IMAGE_SUFFIXES, read_image
 from edge_road.errors import CameraError, DataError
 from edge_road.frames import Frame, Image
 from edge_road.runtime.sources.base import EndOfStream, Pacer, stamped
-from edge_road.runtime.vehicle import ImageDirectorySource
+from edge_road.runtime.vehicle_sources import ImageDirectorySource
 
 NAMES_AT_ONCE = 4096
 
@@ -21,6 +21,7 @@ class ImageDirectory:
     """Pictures that cannot be decoded are skipped and counted; if none can, that is an error."""
 
     origin_ns = 0
+    live = False
 
     def __init__(self, settings: ImageDirectorySource, clock: Clock) -> None:
         self.description = f"pictures of {settings.path} at {settings.fps:g} fps"

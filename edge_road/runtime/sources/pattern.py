@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import cv2
 import numpy as np
 
 from edge_road.backends.fake import LEVEL_OF_STATE, NAN_COLOR
 from edge_road.clock import Clock
 from edge_road.errors import CameraError
-from edge_road.frames import Image
+from edge_road.frames import Frame, Image
+from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.sources.drive import DriveSource, write_truth
-from edge_road.runtime.vehicle import PatternFault, PatternSource
+from edge_road.runtime.vehicle_sources import PatternFault, PatternSource
 
 Color = tuple[int, int, int]
 
 GRAIN = 12
+SHADE = 10
+"""grey levels from top to bottom: pure grain would be taken for a camera without a picture"""
 GRAINS = 7
 """as many different pictures of one state"""
 
@@ -32,9 +36,26 @@ class PatternCamera(DriveSource):
         segments = [(segment.state, segment.seconds) for segment in self._settings.segments]
         write_truth(self._settings.truth, self.origin_ns, segments)
 
-    def picture(self, number: int) -> Image | None:
+    def read(self, deadline_ns: int) -> Frame | Unreadable | None:
+        frame = super().read(deadline_ns)
+        fault = self._fault()
+        if not isinstance(frame, Frame) or fault is None:
+            return frame
+        if fault.kind == "decode":
+            self.rejected += 1
+            return Unreadable(frame.number, frame.captured_mono_ns, frame.captured_utc)
+        if fault.kind in ("repeat_time", "back_in_time"):
+            back_ns = 0 if fault.kind == "repeat_time" else frame.number * 10**6
+            at_ns = self.origin_ns + round(fault.at * 1e9) - back_ns
+            return Frame(frame.pixels, frame.number, at_ns, frame.captured_utc)
+        return frame
+
+    def _fault(self) -> PatternFault | None:
         elapsed_s = (self._clock.mono_ns() - self.origin_ns) / 1e9
-        fault = next((f for f in self._settings.faults if f.at <= elapsed_s < f.at + f.seconds), None)
+        return next((f for f in self._settings.faults if f.at <= elapsed_s < f.at + f.seconds), None)
+
+    def picture(self, number: int) -> Image | None:
+        fault = self._fault()
         if fault is None:
             return self._plain(number)
         return self._faulty(fault, number)
@@ -54,7 +75,7 @@ class PatternCamera(DriveSource):
         return self._settings.segments[-1].state
 
     def _faulty(self, fault: PatternFault, number: int) -> Image | None:
-        shape = (self._settings.height, self._settings.width, 3)
+        """What the camera shows; faults of time and of bytes are made in `read`."""
         if fault.kind == "error":
             raise CameraError("the camera is gone", where=self.description, got="a scripted fault")
         if fault.kind == "hang":
@@ -68,10 +89,24 @@ class PatternCamera(DriveSource):
             return self._plain(number, shrink=2)
         if fault.kind == "nan":
             return self._grainy(number, NAN_COLOR)
-        return np.full(shape, 0 if fault.kind == "black" else 255, np.uint8)
+        return self._spoilt(fault.kind, self._plain(number), number)
+
+    def _spoilt(self, kind: str, picture: Image, number: int) -> Image:
+        if kind == "noise":
+            return np.random.default_rng(number).integers(0, 256, picture.shape, dtype=np.uint8)
+        if kind == "blur":
+            return np.asarray(cv2.GaussianBlur(picture, (0, 0), picture.shape[1] / 20), np.uint8)
+        if kind == "dirt":
+            result = picture.copy()
+            result[:, picture.shape[1] // 4 :] = LEVEL_OF_STATE[self._state_at(number / self._fps)]
+            return result
+        if kind in ("black", "white"):
+            return np.full(picture.shape, 0 if kind == "black" else 255, np.uint8)
+        return picture
 
 
 @lru_cache(maxsize=8 * GRAINS)
 def _grainy_picture(seed: int, size: tuple[int, int], color: Color) -> Image:
     grain = np.random.default_rng(seed).integers(-GRAIN, GRAIN + 1, (*size, 1))
-    return np.asarray(grain + color, np.uint8)
+    shade = np.round(np.linspace(-SHADE, SHADE, size[0])).astype(np.int64)[:, None, None]
+    return np.asarray(grain + shade + color, np.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from edge_road.clock import Clock
 from edge_road.frames import Image
 from edge_road.runtime.sources.drive import DriveSource, write_truth
-from edge_road.runtime.vehicle import SyntheticSource
+from edge_road.runtime.vehicle_sources import SyntheticSource
 from edge_road.synthetic.drives import Drive, Segment, random_drive
 
 

@@ -12,7 +12,7 @@ from edge_road.clock import Clock
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.sources.base import EndOfStream, stamped, wait_until
-from edge_road.runtime.vehicle import VideoSource
+from edge_road.runtime.vehicle_sources import VideoSource
 
 LATEST_S = 0.5
 """a playback this far behind gives up the lost time instead of chasing it"""
@@ -20,6 +20,8 @@ MOST_PIXELS = 50_000_000
 
 
 class VideoFile:
+    live = False
+
     def __init__(self, settings: VideoSource, clock: Clock) -> None:
         self.description = f"video {settings.path}"
         self.period_s = 0.0

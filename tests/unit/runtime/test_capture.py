@@ -13,7 +13,7 @@ from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.capture import Capture
 from edge_road.runtime.slot import NewestFrameSlot
-from edge_road.runtime.sources.base import EndOfStream
+from edge_road.runtime.sources.base import EndOfStream, Unreadable
 
 Step = Callable[[], Frame | None]
 
@@ -26,7 +26,7 @@ def frame(number: int, captured_ns: int | None = None) -> Frame:
 class ScriptedCamera:
     """Plays one step per read, then gives nothing more."""
 
-    description, period_s, origin_ns, rejected = "scripted", 0.1, 0, 0
+    description, period_s, origin_ns, rejected, live = "scripted", 0.1, 0, 0, False
 
     def __init__(self, *steps: Step, refuse_opens: int = 0) -> None:
         self._steps: Iterator[Step] = iter(steps)
@@ -101,6 +101,35 @@ def test_a_camera_that_cannot_be_opened_at_first_is_the_callers_trouble(slot: Ne
 
     with pytest.raises(CameraError, match="no such camera"):
         capture_of(NoCamera(), slot).start()
+
+
+def test_a_live_camera_is_waited_for_from_the_start(slot: NewestFrameSlot) -> None:
+    class LateCamera(ScriptedCamera):
+        live = True
+
+        def open(self) -> None:
+            self.opened += 1
+            if self.opened < 3:
+                raise CameraError("not plugged in yet")
+
+    camera = LateCamera(lambda: frame(1))
+    capture = capture_of(camera, slot)
+    capture.start()
+    taken = slot.take(timeout_s=10)
+    capture.stop(timeout_s=5)
+    assert taken is not None
+    assert camera.opened == 3
+    assert not capture.opening
+
+
+def test_what_cannot_be_decoded_reaches_the_slot_whatever_the_rate(slot: NewestFrameSlot) -> None:
+    camera = ScriptedCamera(*[lambda n=n: Unreadable(n, n) for n in range(3)])  # type: ignore[misc]
+    capture = capture_of(camera, slot, rate=0.1)
+    capture.start()
+    camera.done.wait(10)
+    capture.stop(timeout_s=5)
+    assert (slot.frames, slot.dropped) == (3, 2)
+    assert slot.take(timeout_s=0) == Unreadable(2, 2)
 
 
 def test_the_end_of_the_stream_is_told(slot: NewestFrameSlot) -> None:

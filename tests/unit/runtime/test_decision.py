@@ -18,6 +18,7 @@ from edge_road.runtime.decision import (
     rules_for,
 )
 from edge_road.runtime.evidence import Evidence, RegionEvidence
+from edge_road.runtime.vehicle_inputs import VehicleInputs
 
 NAN = float("nan")
 SURE = {
@@ -130,8 +131,40 @@ def test_a_candidate_that_is_not_confirmed_is_forgotten() -> None:
 def test_a_frame_with_a_problem_is_unknown_at_once_and_the_next_good_one_is_a_state_again() -> None:
     drive = Drive()
     drive.see("wet", 2.0)
-    assert drive.see("wet", 0.1, "exposure").reasons == ("exposure",)
+    assert drive.see("wet", 0.1, "frozen").reasons == ("frozen",)
     assert drive.see("wet", 0.1).state == "wet"
+
+
+@pytest.mark.parametrize("problem", ["exposure", "decode"])
+def test_a_flash_or_one_damaged_picture_is_a_doubt_and_a_lasting_one_is_unknown(problem: str) -> None:
+    drive = Drive()
+    drive.see("wet", 2.0)
+    valid_ns = drive.past.valid_ns
+    assert drive.see("wet", 0.1, problem) == Decision("wet", (problem,), drive.past.belief, valid_ns)
+    assert drive.wait(0.099).state == "wet"
+    assert drive.wait(0.002).reasons == (problem,)
+    assert drive.see("wet", 0.1).reasons == ()
+    drive.see("wet", 0.1, problem)
+    assert drive.see("wet", 0.1, problem).state == "unknown"
+
+
+def test_a_flash_together_with_another_problem_is_unknown_at_once() -> None:
+    drive = Drive()
+    drive.see("wet", 2.0)
+    assert drive.see("wet", 0.1, "exposure", "frozen").reasons == ("exposure", "frozen")
+
+
+def test_a_flash_after_another_problem_brings_nothing_back() -> None:
+    drive = Drive()
+    drive.see("wet", 2.0)
+    drive.see("wet", 0.1, "frozen")
+    drive.now_s -= 0.09  # at once
+    assert drive.see("wet", 0.1, "exposure").state == "unknown"
+
+
+def test_a_flash_is_never_the_first_state() -> None:
+    drive = Drive()
+    assert drive.see("dry", 0.1, "exposure") == Decision("unknown", ("exposure",), None, None)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +281,78 @@ def test_regions_are_averaged_and_nan_in_one_is_nan_in_all() -> None:
 
     assert fuse(regions((0.2, 0.8, 0.0), (0.6, 0.0, 0.4))) == pytest.approx((0.4, 0.4, 0.2))
     assert all(p != p for p in fuse(regions((0.2, 0.8, 0.0), (NAN, NAN, NAN))))
+
+
+def region(probabilities: tuple[float, float, float], **more: object) -> RegionEvidence:
+    return RegionEvidence(name="r", probabilities=probabilities, **more)  # type: ignore[arg-type]
+
+
+def test_the_iciest_region_can_rule() -> None:
+    tracks = (region((0.9, 0.05, 0.05)), region((0.05, 0.05, 0.9)))
+    assert fuse(tracks, "worst") == pytest.approx((0.0904762, 0.0095238, 0.9), abs=1e-6)
+    assert sum(fuse(tracks, "worst")) == pytest.approx(1)
+    assert fuse((), "worst") == ()
+    assert fuse((region((0.0, 0.0, 1.0)),), "worst") == (0.0, 0.0, 1.0)
+    assert any(p != p for p in fuse((region((NAN, NAN, NAN)), region(SURE["dry"])), "worst"))
+
+
+def see_regions(drive: Drive, regions: tuple[RegionEvidence, ...], frames: int = 10) -> Decision:
+    for number in range(frames):
+        drive.now_s += 0.1
+        now_ns = round(drive.now_s * SECOND)
+        evidence = Evidence(number=number, captured_mono_ns=now_ns, regions=regions)
+        drive.past, decision = decide(drive.past, evidence, now_ns, drive.rules)
+    return decision
+
+
+def test_ice_in_one_wheel_track_is_unclear_on_average_and_told_by_the_worst() -> None:
+    tracks = (region(SURE["dry"]), region(SURE["icy"]))
+    assert see_regions(Drive(), tracks).reasons == ("low_confidence",)
+    worst = rules_for(DecisionSettings(fusion="worst"), confidence_threshold=0.6, period_s=0.1)
+    assert see_regions(Drive(worst), tracks).state == "icy"
+
+
+def test_an_obstructed_region_does_not_count_and_is_told() -> None:
+    drive = Drive()
+    decision = see_regions(drive, (region(SURE["dry"]), region(SURE["icy"], obstructed=True)))
+    assert (decision.state, decision.reasons) == ("dry", ("obstructed",))
+    assert see_regions(drive, (region(SURE["dry"]), region(SURE["dry"]))).reasons == ()
+    blind = see_regions(drive, (region(SURE["icy"], obstructed=True),))
+    assert (blind.state, blind.reasons) == ("unknown", ("model_output",))
+
+
+def test_pictures_far_from_everything_learnt_are_unfamiliar_and_a_single_one_changes_nothing() -> None:
+    drive = Drive()
+    near, far = (region(SURE["dry"], distance=1.5),), (region(SURE["dry"], distance=1.51),)
+    assert see_regions(drive, near).state == "dry"
+    assert see_regions(drive, far, frames=1).state == "dry"
+    assert see_regions(drive, far).reasons == ("unfamiliar",)
+    assert see_regions(drive, near).state == "dry"
+    assert see_regions(Drive(), far, frames=1).reasons == ("unfamiliar",)
+    assert see_regions(Drive(), (region(SURE["dry"], distance=NAN),)).reasons == ("unfamiliar",)
+
+
+def test_one_familiar_region_is_enough() -> None:
+    assert (
+        see_regions(Drive(), (region(SURE["dry"], distance=9), region(SURE["dry"], distance=1))).state
+        == "dry"
+    )
+
+
+def test_ice_in_warm_air_is_doubted_and_not_hidden() -> None:
+    drive = Drive()
+    drive.see("icy", 2.0)
+    now_ns = round(drive.now_s * SECOND)
+
+    def told(ambient_c: float | None, past: Past = drive.past) -> tuple[str, tuple[str, ...]]:
+        inputs = VehicleInputs() if ambient_c is None else VehicleInputs().with_ambient(ambient_c, now_ns)
+        decision = decide(past, None, now_ns, RULES, inputs)[1]
+        return decision.state, decision.reasons
+
+    assert told(20.0) == told(12.01) == ("icy", ("implausible_temperature",))
+    assert told(12.0) == told(-5.0) == told(None) == ("icy", ())
+    drive.see("dry", 5.0)
+    assert told(20.0, drive.past) == ("dry", ())
 
 
 def test_the_filter_equals_a_forward_algorithm_written_with_matrices() -> None:

@@ -5,9 +5,11 @@ import math
 import pytest
 
 from edge_road.errors import BundleError, EdgeRoadError
+from edge_road.road_state import Position
 from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, RegionEvidence
 from edge_road.runtime.link import MOST_AT_ONCE, Setup, SupervisorEnd, WorkerEnd, socket_pair
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import VehicleInputs
 
 Ends = tuple[SupervisorEnd, WorkerEnd]
 
@@ -73,9 +75,34 @@ def test_a_flood_is_taken_in_parts(ends: Ends) -> None:
     assert len(supervisor.receive() or []) == 5
 
 
-def test_a_supervisor_that_does_not_read_costs_records_and_not_the_worker(ends: Ends) -> None:
+def test_the_worker_knows_what_the_vehicle_said_last(ends: Ends) -> None:
+    supervisor, worker = ends
+    worker._channel.setblocking(False)
+    assert worker.newest_inputs() == VehicleInputs()
+    for speed_mps in (3.0, 14.0):
+        inputs = VehicleInputs().with_speed(speed_mps, 7).with_ambient(-2.0, 5)
+        supervisor.send_inputs(inputs.with_position(Position(latitude=60, longitude=24), 6))
+    assert worker.newest_inputs().speed_mps(7) == 14.0
+    assert worker.newest_inputs() == inputs.with_position(Position(latitude=60, longitude=24), 6)
+    supervisor.close()
+    with pytest.raises(ConnectionError):
+        worker.newest_inputs()
+
+
+def test_a_worker_that_does_not_listen_does_not_hold_up_the_supervisor(ends: Ends) -> None:
+    supervisor, worker = ends
+    for _ in range(500):
+        supervisor.send_inputs(VehicleInputs())
+    worker._channel.close()
+    supervisor.send_inputs(VehicleInputs())
+
+
+def test_a_supervisor_that_does_not_read_costs_records_and_not_the_worker(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, worker = ends
-    worker._channel.settimeout(0.0001)
+    monkeypatch.setattr("edge_road.runtime.link.PATIENCE_S", 0.0001)
+    worker._channel.setblocking(False)
     for _ in range(500):
         worker.send(Alive())
 

@@ -8,8 +8,11 @@ from edge_road.conditions import RSCD_CLASSES, ClassList
 from edge_road.frames import Frame, Image, Images, Prediction
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Crop, Preprocessing
+from edge_road.runtime.geometry import Geometry
 from edge_road.runtime.perception import Perception
+from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import Region
+from edge_road.runtime.vehicle_inputs import VehicleInputs
 
 PREPROCESSING = Preprocessing(height=32, width=32)
 LEFT = Region(name="left", crop=Crop(right=0.5))
@@ -18,6 +21,7 @@ RIGHT = Region(name="right", crop=Crop(left=0.5))
 
 def road(left: str, right: str | None = None, seed: int = 0) -> Image:
     noise = np.random.default_rng(seed).integers(-10, 11, (64, 64, 1))
+    noise += np.linspace(-8, 8, 64).astype(int)[:, None, None]  # light from one side
     levels = np.full((64, 64, 1), LEVEL_OF_STATE[left])
     levels[:, 32:] = LEVEL_OF_STATE[right or left]
     return np.repeat((levels + noise).astype(np.uint8), 3, axis=2)
@@ -64,13 +68,12 @@ def test_a_bad_picture_is_never_shown_to_the_model() -> None:
             raise AssertionError("the model must not see this")
 
     evidence = Perception(Untouchable(), PREPROCESSING).judge(frame(np.zeros((64, 64, 3), np.uint8)))
-    assert evidence.problems == ("exposure", "low_detail")
+    assert evidence.problems == ("exposure", "low_detail", "blurred", "noise")
     assert evidence.regions == ()
 
 
 def test_nan_travels_to_the_decision() -> None:
-    grain = np.random.default_rng(0).integers(-10, 11, (64, 64, 1))
-    pixels = np.asarray(grain + NAN_COLOR, np.uint8)
+    pixels = np.asarray(road("dry").astype(int) - LEVEL_OF_STATE["dry"] + NAN_COLOR, np.uint8)
     evidence = Perception(FakePredictor(), PREPROCESSING).judge(frame(pixels))
     assert all(p != p for p in evidence.regions[0].probabilities)
 
@@ -83,6 +86,51 @@ def test_finite_probabilities_beside_sick_features_do_not_count() -> None:
 
     evidence = Perception(SickFeatures(), PREPROCESSING).judge(frame(road("dry")))
     assert all(p != p for p in evidence.regions[0].probabilities)
+
+
+def test_what_cannot_be_decoded_is_evidence_of_trouble_and_counted() -> None:
+    perception = Perception(FakePredictor(), PREPROCESSING)
+    evidence = perception.judge(Unreadable(4, 400, "2026-01-01T00:00:00.000Z"))
+    assert (evidence.number, evidence.captured_mono_ns, evidence.problems) == (4, 400, ("decode",))
+    assert evidence.regions == ()
+    perception.judge(Unreadable(5, 500))
+    black = perception.judge(frame(np.zeros((64, 64, 3), np.uint8)))
+    assert black.rejected_by["decode"] == 2
+    assert black.rejected_by["exposure"] == 1
+
+
+def test_distances_to_what_was_learnt_travel_with_each_region() -> None:
+    learnt = Geometry([[60.0] * 3, [120.0] * 3, [200.0] * 3], [10.0, 10.0, 20.0])
+    perception = Perception(FakePredictor(), PREPROCESSING, (LEFT, RIGHT), geometry=learnt)
+    near, far = perception.judge(frame(road("dry", "wet"))).regions
+    assert near.distance < 0.5
+    assert far.distance < 0.5
+    bright = np.clip(road("icy").astype(int) + 40, 0, 255).astype(np.uint8)
+    regions = perception.judge(frame(bright, number=2)).regions
+    assert regions[0].distance == pytest.approx(40 * 3**0.5 / 20, rel=0.1)
+
+
+def test_a_sick_model_is_counted_until_it_is_well() -> None:
+    perception = Perception(FakePredictor(), PREPROCESSING)
+    sick = np.asarray(road("dry").astype(int) - LEVEL_OF_STATE["dry"] + NAN_COLOR, np.uint8)
+    for number in range(1, 4):
+        perception.judge(frame(sick, number))
+    assert perception.sick_in_a_row == 3
+    perception.judge(frame(road("dry"), 4))
+    assert perception.sick_in_a_row == 0
+
+
+def test_a_smeared_region_is_marked_while_the_vehicle_moves() -> None:
+    smeared = road("dry", seed=3)
+    smeared[:, 32:] = 60
+    for speed_mps, marked in ((10.0, True), (0.2, False)):
+        perception = Perception(FakePredictor(), PREPROCESSING, (LEFT, RIGHT))
+        for number in range(50):
+            moving = VehicleInputs().with_speed(speed_mps, number * 10**8)
+            picture = smeared.copy()
+            picture[0, 0] = number
+            evidence = perception.judge(frame(picture, number), moving)
+        assert [region.obstructed for region in evidence.regions] == [False, marked]
 
 
 def test_the_fake_is_a_predictor() -> None:

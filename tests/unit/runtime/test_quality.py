@@ -2,30 +2,42 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
 from edge_road.frames import Frame, Image
-from edge_road.runtime.quality import Look, QualitySettings, Seen, check, look_at
+from edge_road.preprocess import Crop
+from edge_road.runtime.look import look_at
+from edge_road.runtime.quality import Look, QualitySettings, Seen, Verdict, check
 
 SETTINGS = QualitySettings()
 SECOND = 10**9
+GOOD = Look(
+    5 * SECOND, (96, 128), dark=0.0, bright=0.0, detail=9.0, sharpness=0.4, structure=5.0, fingerprint=1
+)
 
 
 def picture(
     level: float = 110, spread: float = 30, size: tuple[int, int] = (96, 128), seed: int = 0
 ) -> Image:
+    """A grainy surface that is lit from one side."""
     noise = np.random.default_rng(seed).normal(level, spread, (*size, 3))
-    return np.clip(noise, 0, 255).astype(np.uint8)
+    light = np.linspace(-spread, spread, size[0])[:, None, None]
+    return np.clip(noise + light, 0, 255).astype(np.uint8)
 
 
 def problems_of(*pictures: Image, period_s: float = 0.1) -> list[tuple[str, ...]]:
     seen, found = Seen(), []
     for number, pixels in enumerate(pictures):
         frame = Frame(pixels, number, round((1 + number * period_s) * SECOND))
-        seen, problems = check(seen, look_at(frame, SETTINGS), SETTINGS)
-        found.append(problems)
+        seen, verdict = check(seen, look_at(frame, SETTINGS), SETTINGS)
+        found.append(verdict.problems)
     return found
+
+
+def problems(look: Look, seen: Seen | None = None) -> tuple[str, ...]:
+    return check(seen or Seen(), look, SETTINGS)[1].problems
 
 
 def test_an_ordinary_picture_has_no_problem() -> None:
@@ -88,42 +100,187 @@ def test_a_new_size_is_a_problem_until_it_has_lasted_a_second() -> None:
 
 
 def test_a_size_that_flickers_is_never_accepted_and_the_old_one_stays() -> None:
-    seen, found = Seen(), []
     sizes = [(96, 128)] + [(48, 64), (24, 32)] * 15 + [(96, 128)]
-    for number, size in enumerate(sizes):
-        frame = Frame(picture(size=size, seed=number), number, round(number * 0.1 * SECOND))
-        seen, problems = check(seen, look_at(frame, SETTINGS), SETTINGS)
-        found.append(problems)
+    found = problems_of(*(picture(size=size, seed=number) for number, size in enumerate(sizes)))
     assert found == [(), *[("frame_size",)] * 30, ()]
+
+
+def test_a_new_size_is_accepted_at_the_very_second() -> None:
+    seen, _ = check(Seen(), GOOD, SETTINGS)
+    small = replace(GOOD, size=(48, 64))
+    for later_ns, found in ((1, ("frame_size",)), (SECOND, ("frame_size",)), (SECOND + 1, ())):
+        seen, verdict = check(seen, replace(small, captured_mono_ns=5 * SECOND + later_ns), SETTINGS)
+        assert verdict.problems == found
+    assert (seen.size, seen.new_size) == ((48, 64), None)
+
+
+def test_the_wait_for_a_new_size_begins_anew_when_the_old_one_comes_back() -> None:
+    seen = Seen()
+    for tenth, size in enumerate([(96, 128), (48, 64), (96, 128), (48, 64)]):
+        seen, _ = check(seen, replace(GOOD, size=size, captured_mono_ns=tenth * SECOND), SETTINGS)
+    assert (seen.size, seen.new_size, seen.new_size_ns) == ((96, 128), (48, 64), 3 * SECOND)
 
 
 @pytest.mark.parametrize("step_ns", [0, -1, -SECOND])
 def test_repeated_and_backward_time_stamps_are_refused_and_not_remembered(step_ns: int) -> None:
-    look = Look(5 * SECOND, (96, 128), dark=0.0, bright=0.0, detail=9.0, fingerprint=1)
-    seen, _ = check(Seen(), look, SETTINGS)
-    again, problems = check(seen, replace(look, captured_mono_ns=5 * SECOND + step_ns), SETTINGS)
-    assert problems == ("timestamp",)
+    seen, _ = check(Seen(), GOOD, SETTINGS)
+    again, verdict = check(seen, replace(GOOD, captured_mono_ns=5 * SECOND + step_ns), SETTINGS)
+    assert verdict == Verdict(("timestamp",))
     assert again == seen
 
 
 def test_several_problems_are_all_named() -> None:
     found = problems_of(*[np.zeros((96, 128, 3), np.uint8)] * 12)
-    assert found[-1] == ("exposure", "low_detail", "frozen")
+    assert found[-1] == ("exposure", "low_detail", "blurred", "noise", "frozen")
 
 
-def test_limits_themselves_belong_to_the_bad_side() -> None:
-    at_limit = Look(1, (96, 128), dark=SETTINGS.clipped_share, bright=0.0, detail=9.0, fingerprint=1)
-    assert check(Seen(), at_limit, SETTINGS)[1] == ("exposure",)
-    assert check(Seen(), replace(at_limit, dark=0.96), SETTINGS)[1] == ()
-    barely = replace(at_limit, dark=0.0, detail=SETTINGS.least_detail)
-    assert check(Seen(), barely, SETTINGS)[1] == ()
-    assert check(Seen(), replace(barely, detail=0.59), SETTINGS)[1] == ("low_detail",)
+def test_limits_themselves() -> None:
+    assert problems(GOOD) == ()
+    for name in ("dark", "bright"):
+        assert problems(replace(GOOD, **{name: SETTINGS.clipped_share})) == ("exposure",)
+        assert problems(replace(GOOD, **{name: 0.96})) == ()
+    for name, limit, problem in (
+        ("detail", SETTINGS.least_detail, "low_detail"),
+        ("sharpness", SETTINGS.least_sharpness, "blurred"),
+        ("structure", SETTINGS.least_structure, "noise"),
+    ):
+        assert problems(replace(GOOD, **{name: limit})) == ()
+        assert problems(replace(GOOD, **{name: limit * 0.999})) == (problem,)
+    assert problems(replace(GOOD, size=(16, 16))) == ()
+    assert (
+        problems(replace(GOOD, size=(15, 128))) == problems(replace(GOOD, size=(128, 15))) == ("frame_size",)
+    )
+
+
+def test_frozen_needs_ten_frames_and_a_whole_second() -> None:
+    almost = Seen(captured_mono_ns=5 * SECOND - 1, size=(96, 128), fingerprint=1, identical=9)
+    assert problems(GOOD, replace(almost, identical_ns=4 * SECOND)) == ("frozen",)
+    assert problems(GOOD, replace(almost, identical_ns=4 * SECOND + 1)) == ()
+    assert problems(GOOD, replace(almost, identical_ns=0, identical=8)) == ()
+    seen, _ = check(replace(almost, identical_ns=7), replace(GOOD, fingerprint=2), SETTINGS)
+    assert (seen.fingerprint, seen.identical, seen.identical_ns) == (2, 1, 5 * SECOND)
+
+
+# ---- a picture out of focus, and a picture that is none ----
+
+
+def scene(seed: int = 0, size: tuple[int, int] = (192, 256)) -> Image:
+    """Fields of different brightness with hard edges, and grain."""
+    generator = np.random.default_rng(seed)
+    fields = generator.integers(60, 190, (6, 8)).repeat(size[0] // 6, 0).repeat(size[1] // 8, 1)
+    grain = generator.normal(0, 4, (*fields.shape, 1))
+    return np.clip(fields[..., None] + grain + np.zeros(3), 0, 255).astype(np.uint8)
+
+
+def test_a_scene_out_of_focus_is_named_and_a_soft_one_is_judged() -> None:
+    assert problems_of(scene()) == [()]
+    assert problems_of(cv2.GaussianBlur(scene(), (0, 0), 1.5)) == [()]
+    assert "blurred" in problems_of(cv2.GaussianBlur(scene(), (0, 0), 12))[0]
+
+
+@pytest.mark.parametrize("size", [(96, 128), (200, 300), (480, 640)])
+@pytest.mark.parametrize("kind", ["uniform", "gaussian", "salt and pepper", "grain"])
+def test_noise_without_a_scene_is_named(kind: str, size: tuple[int, int]) -> None:
+    generator = np.random.default_rng(1)
+    shape = (*size, 3)
+    pixels = {
+        "uniform": generator.integers(0, 256, shape),
+        "gaussian": generator.normal(110, 20, shape),
+        "salt and pepper": 255 * generator.integers(0, 2, shape),
+        "grain": 60 + generator.integers(-12, 13, shape),
+    }[kind]
+    assert "noise" in problems_of(np.clip(pixels, 0, 255).astype(np.uint8))[0]
+
+
+def test_a_scene_with_strong_noise_is_still_a_scene() -> None:
+    noisy = scene() + np.random.default_rng(0).normal(0, 40, (192, 256, 3))
+    assert problems_of(np.clip(noisy, 0, 255).astype(np.uint8)) == [()]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (15, 400), (400, 15)])
+def test_a_picture_too_small_to_show_anything_is_refused(size: tuple[int, int]) -> None:
+    frame = Frame(np.full((*size, 3), 120, np.uint8), 0, 1)
+    look = look_at(frame, SETTINGS, [Crop()])
+    assert (look.size, look.blind) == (size, (1.0,))
+    assert "frame_size" in problems(look)
+
+
+def test_the_smallest_picture_is_looked_at() -> None:
+    look = look_at(Frame(picture(size=(16, 17)), 0, 1), SETTINGS, [Crop()])
+    assert look.detail > 10
+    assert look.blind == (0.0,)
+
+
+# ---- dirt on the lens ----
+
+
+def soiled(pixels: Image, left: float = 0.0) -> Image:
+    """A smear from `left` to the right edge: what lies behind it is a blur without grain."""
+    smear = cv2.GaussianBlur(pixels, (0, 0), 40)
+    result = pixels.copy()
+    start = int(left * pixels.shape[1])
+    result[:, start:] = smear[:, start:]
+    return result
+
+
+def test_blind_shares_are_counted_in_each_region() -> None:
+    crops = [Crop(), Crop(right=0.5), Crop(left=0.5), Crop(left=0.5, top=0.5)]
+    look = look_at(Frame(soiled(scene(), left=0.5), 0, 1), SETTINGS, crops)
+    assert look.blind == pytest.approx((0.5, 0.0, 1.0, 1.0), abs=0.1)
+
+
+def watch(
+    *blind: tuple[float, ...], standing: bool = False, seen: Seen | None = None
+) -> tuple[Seen, Verdict]:
+    """One second from look to look."""
+    seen = seen or Seen()
+    start_ns = 0 if seen.captured_mono_ns is None else seen.captured_mono_ns + SECOND
+    for number, shares in enumerate(blind):
+        look = replace(
+            GOOD, captured_mono_ns=start_ns + number * SECOND, fingerprint=start_ns + number, blind=shares
+        )
+        seen, verdict = check(seen, look, SETTINGS, standing)
+    return seen, verdict
+
+
+def test_a_covered_region_is_named_after_three_seconds() -> None:
+    assert watch(*[(0.5,)] * 3)[1] == Verdict((), (False,))
+    assert watch(*[(0.5,)] * 4)[1] == Verdict(("obstructed",), (True,))
+    assert watch(*[(0.49,)] * 9)[1] == Verdict((), (False,))
+
+
+def test_one_clear_look_ends_it() -> None:
+    seen, _ = watch(*[(0.9,)] * 9)
+    seen, verdict = watch((0.0,), seen=seen)
+    assert verdict == Verdict((), (False,))
+    assert seen.blind_s == (0.0,)
+
+
+def test_one_covered_region_of_two_is_marked_and_the_picture_is_still_judged() -> None:
+    assert watch(*[(0.9, 0.1)] * 6)[1] == Verdict((), (True, False))
+    assert watch(*[(0.9, 0.8)] * 6)[1] == Verdict(("obstructed",), (True, True))
+
+
+def test_time_at_a_standstill_does_not_count_but_clears_nothing() -> None:
+    seen, verdict = watch(*[(0.9,)] * 20, standing=True)
+    assert verdict.obstructed == (False,)
+    seen, _ = watch(*[(0.9,)] * 4, seen=seen)
+    assert watch((0.9,), standing=True, seen=seen)[1].problems == ("obstructed",)
+
+
+def test_without_a_limit_nothing_is_obstructed() -> None:
+    never = SETTINGS.model_copy(update={"obstructed_s": 0.0})
+    assert check(Seen(), replace(GOOD, blind=(1.0,)), never)[1] == Verdict((), (False,))
+
+
+# ---- real pictures ----
 
 
 def test_real_road_pictures_have_no_problem(shared_data) -> None:  # type: ignore[no-untyped-def]
     from edge_road.datasets.decode import read_image
 
     paths = sorted(p for p in (shared_data / "road3").rglob("*.*") if p.suffix in (".jpg", ".jpeg", ".png"))
-    found = [check(Seen(), look_at(Frame(read_image(p), 0, 1), SETTINGS), SETTINGS)[1] for p in paths[::15]]
+    paths += sorted((shared_data / "rscd_sample").glob("*.jpg"))
+    found = [problems_of(read_image(path))[0] for path in paths[::12]]
     assert len(found) > 20
     assert not [problems for problems in found if problems]

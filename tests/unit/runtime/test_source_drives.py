@@ -16,7 +16,7 @@ from edge_road.frames import Frame
 from edge_road.preprocess import Preprocessing
 from edge_road.runtime.sources import EndOfStream, source_for
 from edge_road.runtime.sources.base import Source
-from edge_road.runtime.vehicle import PatternSource, SyntheticSource
+from edge_road.runtime.vehicle_sources import PatternSource, SyntheticSource
 
 SOON = 10**18
 SEGMENTS = [{"state": "dry", "seconds": 1}, {"state": "icy", "seconds": 1}]

@@ -12,7 +12,7 @@ from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.sources import EndOfStream, images
 from edge_road.runtime.sources.images import ImageDirectory
-from edge_road.runtime.vehicle import ImageDirectorySource
+from edge_road.runtime.vehicle_sources import ImageDirectorySource
 
 SOON = 10**18
 

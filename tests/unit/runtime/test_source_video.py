@@ -11,7 +11,7 @@ from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.sources import EndOfStream
 from edge_road.runtime.sources.video import VideoFile
-from edge_road.runtime.vehicle import VideoSource
+from edge_road.runtime.vehicle_sources import VideoSource
 
 SOON = 10**18
 

@@ -6,7 +6,8 @@ import pytest
 
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError
-from edge_road.runtime.vehicle import SyntheticSource, Vehicle, VideoSource
+from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_sources import SyntheticSource, VideoSource
 
 
 def vehicle_from(tmp_path: Path, text: str) -> Vehicle:

@@ -1,0 +1,105 @@
+"""A network camera: RTSP, decoded by PyAV."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import av
+import av.error
+import av.logging
+
+from edge_road.clock import Clock, utc_text
+from edge_road.errors import CameraError
+from edge_road.frames import Frame
+from edge_road.logs import safe_text
+from edge_road.runtime.sources.base import RisingTimes, Unreadable, stamped
+from edge_road.runtime.vehicle_sources import RtspSource
+
+MOST_PIXELS = 16_000_000
+
+
+class RtspCamera:
+    """The library's calls end by themselves after `open_s` and `silent_s`; the stream is then opened anew."""
+
+    live = True
+    origin_ns = 0
+
+    def __init__(self, settings: RtspSource, clock: Clock) -> None:
+        self.description = f"RTSP {safe_text(settings.url)}"
+        self.period_s = 1 / settings.fps
+        self.rejected = 0
+        self._settings, self._clock = settings, clock
+        self._container: Any = None
+        self._number = 0
+
+    def open(self) -> None:
+        av.logging.set_level(av.logging.PANIC)  # its lines repeat the address with its password
+        try:
+            self._container = av.open(
+                self._settings.url,
+                options=self._options(),
+                timeout=(self._settings.open_s, self._settings.silent_s / 2),  # it tries twice
+            )
+        except (OSError, ValueError, av.error.FFmpegError) as error:
+            raise self._trouble("the camera cannot be opened", error) from None
+        if not self._container.streams.video:
+            raise CameraError("the camera sends no video", where=self.description)
+        stream = self._container.streams.video[0]
+        stream.thread_count = 1  # more threads decode later, not sooner
+        if stream.average_rate:
+            self.period_s = 1 / min(240.0, max(1.0, float(stream.average_rate)))
+        self.origin_ns = self._clock.mono_ns()
+        self._packets = self._container.demux(stream)
+        self._pictures: deque[Any] = deque()
+        self._times = RisingTimes()
+
+    def read(self, deadline_ns: int) -> Frame | Unreadable | None:
+        while not self._pictures:
+            if self._clock.mono_ns() >= deadline_ns:
+                return None
+            try:
+                self._pictures.extend(next(self._packets).decode())
+            except StopIteration:
+                raise CameraError("the camera has ended the stream", where=self.description) from None
+            except av.error.InvalidDataError:
+                return self._unreadable()
+            except (OSError, av.error.FFmpegError) as error:
+                raise self._trouble("the camera is lost", error) from None
+        return self._frame(self._pictures.popleft())
+
+    def close(self) -> None:
+        if self._container is not None:
+            self._container.close()
+            self._container = None
+
+    def _frame(self, picture: Any) -> Frame | Unreadable | None:
+        if not self._times.rises(picture.pts):
+            self.rejected += 1
+            return None
+        if picture.is_corrupt or picture.width * picture.height > MOST_PIXELS:
+            return self._unreadable()
+        self._number += 1
+        pixels = picture.to_ndarray(format="rgb24")
+        return stamped(pixels, self._number, self._clock.mono_ns(), self._clock)
+
+    def _unreadable(self) -> Unreadable:
+        self.rejected += 1
+        self._number += 1
+        return Unreadable(self._number, self._clock.mono_ns(), utc_text(self._clock.utc()))
+
+    def _options(self) -> dict[str, str]:
+        protocols = "rtsp,rtp,udp,tcp"
+        return {
+            "protocol_whitelist": f"{protocols},tls" if self._settings.url.startswith("rtsps") else protocols,
+            "rtsp_transport": self._settings.transport,
+            "allowed_media_types": "video",
+            "fflags": "nobuffer",
+            "flags": "low_delay",
+            "analyzeduration": "500000",
+            "max_delay": "100000",
+        }
+
+    def _trouble(self, what: str, error: Exception) -> CameraError:
+        got = getattr(error, "strerror", None) or type(error).__name__
+        return CameraError(what, where=self.description, got=safe_text(got))

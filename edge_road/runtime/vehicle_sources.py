@@ -1,0 +1,162 @@
+"""The part of a vehicle file that says where frames come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Union
+
+from pydantic import Field
+
+from edge_road.config import StrictModel
+from edge_road.runtime.camera_address import DEVICE, HttpAddress, RtspAddress
+
+Fps = Annotated[float, Field(gt=0, le=240)]
+State = Literal["dry", "wet", "icy"]
+Width = Annotated[int, Field(ge=32, le=4096, multiple_of=8)]
+"""in pixels; rows of raw frames of other widths are padded, by different drivers differently"""
+Height = Annotated[int, Field(ge=32, le=4096, multiple_of=4)]
+
+
+class DriveSegment(StrictModel):
+    """A stretch of road in one state."""
+
+    state: State
+    seconds: float = Field(gt=0, le=86_400)
+
+
+_SHORT_DRIVE = (
+    DriveSegment(state="dry", seconds=25),
+    DriveSegment(state="wet", seconds=20),
+    DriveSegment(state="icy", seconds=20),
+    DriveSegment(state="dry", seconds=15),
+)
+
+
+class SyntheticSource(StrictModel):
+    """A rendered drive whose state changes at known times."""
+
+    kind: Literal["synthetic"] = "synthetic"
+    seed: int = Field(default=7, ge=0)
+    segments: tuple[DriveSegment, ...] = Field(default=_SHORT_DRIVE, min_length=1)
+    random_s: float | None = Field(default=None, gt=0, le=86_400)
+    """instead of the segments, states at random for this long"""
+    fps: Fps = 10.0
+    height: int = Field(default=192, ge=32, le=1080)
+    width: int = Field(default=256, ge=32, le=1920)
+    loop: bool = False
+    truth: Path | None = None
+    """a JSON file that says when which state began, to score the messages against"""
+
+
+FaultKind = Literal[
+    "black", "white", "noise", "blur", "dirt", "freeze", "silence", "hang", "error", "resize", "nan",
+    "repeat_time", "back_in_time", "decode",
+]  # fmt: skip
+
+
+class PatternFault(StrictModel):
+    """Something that goes wrong with a pattern camera `at` seconds after its start."""
+
+    kind: FaultKind
+    at: float = Field(ge=0)
+    seconds: float = Field(default=1.0, gt=0)
+
+
+class PatternSource(StrictModel):
+    """Plain coded pictures that the fake backend understands, with scripted faults: a rehearsal."""
+
+    kind: Literal["pattern"]
+    segments: tuple[DriveSegment, ...] = Field(default=(DriveSegment(state="dry", seconds=60),), min_length=1)
+    fps: Fps = 20.0
+    height: int = Field(default=96, ge=32, le=2160)
+    width: int = Field(default=128, ge=32, le=3840)
+    faults: tuple[PatternFault, ...] = ()
+    loop: bool = False
+    truth: Path | None = None
+
+
+class VideoSource(StrictModel):
+    """A video file, played at its own pace."""
+
+    kind: Literal["video"]
+    path: Path
+    loop: bool = False
+
+
+class ImageDirectorySource(StrictModel):
+    """The pictures of one folder in the order of their names, or those that are put into it."""
+
+    kind: Literal["images"]
+    path: Path
+    fps: Fps = 5.0
+    loop: bool = False
+    watch: bool = False
+    """wait for new pictures, and judge each when it is complete; `fps` is then their expected rate"""
+
+
+class V4l2Source(StrictModel):
+    """A camera of the Linux kernel: USB, or any other that has a /dev/video."""
+
+    kind: Literal["v4l2"]
+    device: str = Field(default="/dev/video0", pattern=DEVICE)
+    width: Width = 1280
+    height: Height = 720
+    fps: Fps = 30.0
+    pixels: Literal["auto", "mjpeg", "yuyv"] = "auto"
+    """how the camera sends its pictures; auto: mjpeg where it can, which USB needs above 640x480"""
+
+
+class CsiSource(StrictModel):
+    """A camera on a Jetson's ribbon cable, through GStreamer in a process of its own."""
+
+    kind: Literal["csi"]
+    sensor: int = Field(default=0, ge=0, le=15)
+    sensor_width: Width = 1920
+    """the mode that the sensor runs in; the picture is scaled by hardware"""
+    sensor_height: Height = 1080
+    width: Width = 960
+    height: Height = 540
+    fps: Fps = 30.0
+    flip: int = Field(default=0, ge=0, le=7)
+    """of nvvidconv: 2 turns the picture by 180 degrees"""
+    pipeline: Literal["argus", "test"] = "argus"
+    """test: GStreamer's moving test picture instead of a camera, to rehearse without a Jetson"""
+
+
+class RtspSource(StrictModel):
+    """A network camera."""
+
+    kind: Literal["rtsp"]
+    url: RtspAddress
+    transport: Literal["tcp", "udp"] = "tcp"
+    fps: Fps = 25.0
+    """expected rate, until the camera has told its own"""
+    open_s: float = Field(default=5.0, gt=0.2, le=30)
+    silent_s: float = Field(default=1.0, gt=0.1, le=10)
+    """a camera that sends nothing for this long is opened again"""
+
+
+class MjpegSource(StrictModel):
+    """A camera that sends JPEG pictures over HTTP (multipart/x-mixed-replace)."""
+
+    kind: Literal["mjpeg"]
+    url: HttpAddress
+    fps: Fps = 15.0
+    """expected rate"""
+    open_s: float = Field(default=5.0, gt=0.2, le=30)
+    silent_s: float = Field(default=1.0, gt=0.1, le=10)
+
+
+SourceSettings = Annotated[
+    Union[
+        SyntheticSource,
+        PatternSource,
+        VideoSource,
+        ImageDirectorySource,
+        V4l2Source,
+        CsiSource,
+        RtspSource,
+        MjpegSource,
+    ],
+    Field(discriminator="kind"),
+]
