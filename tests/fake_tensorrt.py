@@ -241,8 +241,12 @@ class ICudaEngine:
 
 class EngineInspector:
     def get_engine_information(self, format: Any) -> str:
-        inputs = [{"Name": "a", "Format/Datatype": "Int8 NHWC"}], [{"Name": "b", "Format/Datatype": "Float"}]
-        return json.dumps({"Layers": [{"Name": f"l{n}", "Inputs": rows} for n, rows in enumerate(inputs)]})
+        layers = [
+            {"Name": f"layer {node}", "LayerType": "CaskConvolution", "Metadata": f"[ONNX Layer: {node}]"}
+            | {"Inputs": [{"Name": "a", "Format/Datatype": data_type}]}
+            for node, data_type in (("Conv_3", "Int8 NHWC"), ("Conv_5", "Float"))
+        ]
+        return json.dumps({"Layers": layers})
 
 
 class IExecutionContext:

@@ -6,14 +6,12 @@ keeps a vehicle blind: ONNX Runtime serves, the reason is told, and a rebuild go
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from edge_road.backends.cuda import Gpu, require_gpu
+from edge_road.backends.engine_layers import layer_types
 from edge_road.backends.engine_store import (
     RTX,
     Device,
@@ -32,7 +30,6 @@ from edge_road.predictor import Predictor
 RTX_GPU = "RTX"
 RTX_COMPUTE = "8.0"
 """TensorRT-RTX compiles its kernels on the desktop, for Ampere and every newer GPU"""
-_TYPES = (("int8", r"int8"), ("float16", r"half|fp16"), ("float32", r"float|fp32"))
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,9 @@ def self_test(bundle: Bundle, store: EngineStore, record: EngineRecord) -> tuple
             host_code=record.version_compatible,
         )
         off_by = check_probe(predictor, bundle.probe(), key.precision)
-    layers = layer_types(predictor.inspect())
+    information = predictor.inspect()
+    store.write_layers(record, information)
+    layers = layer_types(information)
     return predictor, record.model_copy(update={"off_by": off_by, "layers": layers})
 
 
@@ -138,22 +137,7 @@ def rebuild_command(bundle: Path) -> list[str]:
     return [sys.executable, "-m", "edge_road.cli", "engine", "build", str(bundle)]
 
 
-def layer_types(information: str) -> dict[str, int]:
-    """Data type -> layers whose first input has it, from the engine inspector's JSON."""
-    try:
-        layers = json.loads(information)["Layers"]
-    except (ValueError, KeyError, TypeError):
-        return {}
-    return dict(Counter(_type_of(layer) for layer in layers if isinstance(layer, dict)))
-
-
 def _open_record(bundle: Bundle, store: EngineStore, record: EngineRecord) -> TrtPredictor:
     if reason := store.why_refused(record):
         raise BackendError("an engine failed here before", where=record.plan_file, got=reason)
     return self_test(bundle, store, record)[0]
-
-
-def _type_of(layer: dict[str, object]) -> str:
-    inputs = layer.get("Inputs")
-    text = json.dumps(inputs[:1] if isinstance(inputs, list) else []).lower()
-    return next((name for name, pattern in _TYPES if re.search(pattern, text)), "other")

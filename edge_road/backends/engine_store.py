@@ -114,6 +114,19 @@ class EngineStore:
             (self.folder / f"{record.plan_file}{mark}").unlink(missing_ok=True)
         write_atomically(self.folder / record.plan_file, plan)
 
+    def write_layers(self, record: EngineRecord, information: str) -> None:
+        """The inspector's report beside the plan; once, and nothing hangs on it."""
+        path = self._layers_path(record)
+        if not path.exists():
+            with contextlib.suppress(OSError):
+                write_atomically(path, information.encode())
+
+    def read_layers(self, record: EngineRecord) -> str:
+        try:
+            return self._layers_path(record).read_text()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
     def put_in_use(self, record: EngineRecord) -> None:
         current = self._read(self._record_path(record.key))
         if current is not None and current.plan_sha256 != record.plan_sha256:
@@ -164,9 +177,10 @@ class EngineStore:
         kept = set[Path]()
         for record in keep:
             kept |= {self._record_path(record.key), self.folder / record.plan_file}
+            kept.add(self._layers_path(record))
             if previous := self._read(self._previous_path(record.key)):
                 kept |= {self._previous_path(record.key), self.folder / previous.plan_file}
-        suffixes = {".json", ".plan", ".refused", ".opening"}
+        suffixes = {".json", ".plan", ".layers", ".refused", ".opening"}
         files = [p for p in self.folder.iterdir() if p.suffix in suffixes] if self.folder.is_dir() else []
         removed = [path for path in sorted(files) if path not in kept]
         for path in removed:
@@ -179,6 +193,9 @@ class EngineStore:
                 return EngineRecord.model_validate_json(file.read(LARGEST_RECORD_BYTES))
         except (OSError, ValidationError):
             return None
+
+    def _layers_path(self, record: EngineRecord) -> Path:
+        return self.folder / f"{record.plan_file}.layers"
 
     def _record_path(self, key: EngineKey) -> Path:
         return self.folder / f"{key.name}.json"

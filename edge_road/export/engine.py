@@ -59,7 +59,8 @@ def build_engine(
         )
         predictor.close()
     except BackendError as error:
-        (store.folder / record.plan_file).unlink(missing_ok=True)
+        for end in ("", ".layers"):
+            (store.folder / f"{record.plan_file}{end}").unlink(missing_ok=True)
         raise BackendError(
             "the new engine failed its self-test and is not used",
             where=record.plan_file,

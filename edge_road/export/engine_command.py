@@ -1,4 +1,4 @@
-"""`edge-road engine`: build, list, verify and prune the TensorRT engines of a bundle."""
+"""`edge-road engine`: build, list, inspect, verify and prune the TensorRT engines of a bundle."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road.backends.cuda import find_gpu, require_gpu
+from edge_road.backends.engine_layers import read_layers
 from edge_road.backends.engine_life import key_here, self_test
 from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of
 from edge_road.backends.trt import import_tensorrt
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _build(bundle, store, _precisions(bundle, options.precision), settings, options)
     elif options.action == "list":
         _list(bundle, store)
+    elif options.action == "layers":
+        _layers(store)
     elif options.action == "verify":
         _verify(bundle, store)
     else:
@@ -48,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--force", action="store_true", help="build again what is there")
     build.add_argument("--rtx", action="store_true", help="for RTX desktops; needs no GPU here")
     actions.add_parser("list", help="what has been built, and whether it serves here")
+    actions.add_parser("layers", help="which layer of each engine computes in which data type")
     actions.add_parser("verify", help="open every engine for this machine and self-test it")
     actions.add_parser("prune", help="remove engines of other models and other TensorRT versions")
     for action in actions.choices.values():
@@ -115,11 +119,24 @@ def _there(
 
 def _list(bundle: Bundle, store: EngineStore) -> None:
     rows = [HEADER, *(_row(bundle, record, store) for record in store.records())]
+    _print_table(rows)
+    if len(rows) == 1:
+        print(f"  none in {store.folder}")
+
+
+def _layers(store: EngineStore) -> None:
+    for record in store.records():
+        layers = read_layers(store.read_layers(record))
+        print(f"{record.plan_file}: {len(layers)} layers" if layers else f"{record.plan_file}: no report")
+        _print_table(
+            [(layer.data_type, layer.kind, " ".join(layer.onnx_nodes) or layer.name) for layer in layers]
+        )
+
+
+def _print_table(rows: Sequence[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-    if len(rows) == 1:
-        print(f"  none in {store.folder}")
 
 
 def _row(bundle: Bundle, record: EngineRecord, store: EngineStore) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
 from edge_road.backends import engine_store
-from edge_road.backends.engine_life import layer_types, open_best, open_engine, rebuild_command
+from edge_road.backends.engine_life import open_best, open_engine, rebuild_command
 from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of, wanted_key
 from edge_road.bundle import Bundle, load_bundle
 from edge_road.errors import BackendError
@@ -191,7 +191,7 @@ def test_a_disk_that_takes_nothing_does_not_blind_the_vehicle(
 def test_an_engine_that_opened_well_leaves_no_mark(bundle: Bundle, store: EngineStore) -> None:
     put(store, key_of(bundle), plan_of(conv_bytes()))
     open_engine(bundle, "float32", store)
-    assert {path.suffix for path in store.folder.iterdir()} == {".plan", ".json"}
+    assert {path.suffix for path in store.folder.iterdir()} == {".plan", ".json", ".layers"}
 
 
 def test_prune_keeps_what_is_in_use_and_what_it_falls_back_to(bundle: Bundle, store: EngineStore) -> None:
@@ -206,16 +206,3 @@ def test_prune_keeps_what_is_in_use_and_what_it_falls_back_to(bundle: Bundle, st
 
 def test_engines_lie_beside_the_bundle_whose_bytes_never_change() -> None:
     assert store_of(Path("/bundles/demo")).folder == Path("/bundles/demo.engines")
-
-
-def test_the_layers_tell_their_types() -> None:
-    layers = [
-        {"Name": "a", "Inputs": [{"Format/Datatype": "Int8 NC/32HW32"}]},
-        {"Name": "b", "Inputs": [{"Format/Datatype": "Row major linear FP16 format"}]},
-        {"Name": "c", "Inputs": [{"Format/Datatype": "Float"}]},
-        {"Name": "d"},
-        "a name only",
-    ]
-    counted = layer_types(json.dumps({"Layers": layers}))
-    assert counted == {"int8": 1, "float16": 1, "float32": 1, "other": 1}
-    assert layer_types("no JSON") == layer_types("{}") == layer_types("[]") == {}
