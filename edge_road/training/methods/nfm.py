@@ -6,7 +6,7 @@ import logging
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, one_hot
+from torch.nn.functional import one_hot
 
 from edge_road.nn.backbone import inner_stages
 from edge_road.nn.mixing import Noise, PublishedNoise, changed_at, draw_mixture
@@ -39,7 +39,7 @@ class Nfm(Method):
             # Not model(...): once compiled, it would not see the hook.
             logits_BC = model.forward(images_BCHW).logits_BC
         targets_BC = mixture.of(one_hot(labels_B, logits_BC.shape[1]).to(logits_BC.dtype))
-        return step_of({"softmax": cross_entropy(logits_BC, targets_BC)}, logits_BC)
+        return step_of({"softmax": self.cross_entropy(logits_BC, targets_BC)}, logits_BC)
 
     def _draw_layer(self, backbone: nn.Module, generator: torch.Generator) -> nn.Module | None:
         """Of the eligible set, in which None stands for the input."""
