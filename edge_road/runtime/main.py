@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from edge_road.clock import SystemClock, clock_of_speed
@@ -20,6 +21,7 @@ from edge_road.runtime.outputs import STANDARD_OUTPUT
 from edge_road.runtime.outputs.opening import Interior, open_output
 from edge_road.runtime.outputs.output_set import OutputSet
 from edge_road.runtime.publisher import Publisher
+from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.signals import Requests, watch_signals
 from edge_road.runtime.status import Status
 from edge_road.runtime.supervisor import Supervisor, Surroundings
@@ -40,18 +42,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return check_vehicle(vehicle)
     set_up_logging()
-    run(vehicle, options.duration, lambda: vehicle_for(options))
+    run(vehicle, options.duration, lambda: vehicle_for(options), options.record)
     return 0
 
 
 def run(
-    vehicle: Vehicle, duration_s: float | None = None, load_again: Callable[[], Vehicle] | None = None
+    vehicle: Vehicle,
+    duration_s: float | None = None,
+    load_again: Callable[[], Vehicle] | None = None,
+    recording: Path | None = None,
 ) -> None:
     with ExitStack() as stack:
         requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
         clock = clock_of_speed(vehicle.speed)
         around = _surroundings(vehicle, requests, load_again, stack)
+        if recording is not None:
+            recorder = Recorder(recording, vehicle)
+            stack.callback(recorder.close)
+            around = replace(around, record=recorder.record)
         Supervisor(vehicle, around, clock, duration_s).run()
 
 
@@ -142,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--source", metavar="KIND|PATH", help="synthetic, a video file, or a folder of pictures")
     add("--messages", metavar="FILE", help="write messages to this file; - is the standard output")
     add("--truth", metavar="FILE", help="write what a synthetic drive really was, to score the messages")
+    add("--record", type=Path, metavar="FILE", help="keep what decided every message, for replay_drive.py")
     add("--duration", type=float, metavar="S", help="end after this many seconds")
     add("--check", action="store_true", help="only check vehicle file, bundle, source and outputs")
     add(

@@ -9,6 +9,7 @@ import logging
 import select
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.errors import CameraError, EdgeRoadError
@@ -45,6 +46,8 @@ class Surroundings:
     live: LiveLine
     requests: Requests
     inputs: Callable[[], VehicleInputs] = lambda: NO_INPUTS
+    record: Callable[[dict[str, Any]], None] = lambda step: None
+    """keeps everything that decides what is said, for a replay"""
     load_again: Callable[[], Vehicle] | None = None
     """reads the vehicle file once more"""
     start_outputs: Callable[[], None] = lambda: None
@@ -62,7 +65,8 @@ class Supervisor:
         self._worker = Worker(vehicle, SystemClock())
         self._before_reload: Vehicle | None = None
         self._set_rules(confidence_threshold=1.0, period_s=0.0)
-        self._past = interrupt(Past(), "starting")
+        self._past, self._decided_ns = Past(), clock.mono_ns()
+        self._interrupt("starting")
         self._basis: Evidence | None = None
         self._said: tuple[str, tuple[str, ...]] | None = None
         self._heartbeat_ns = clock.mono_ns()
@@ -85,7 +89,7 @@ class Supervisor:
                     self._reload()
         finally:
             self._around.systemd.stopping()
-            self._past = interrupt(self._past, self._requests.reason or "failure")
+            self._interrupt(self._requests.reason or "failure")
             self._say(self._decide(None))
             self._worker.stop()
             self._around.live.close()
@@ -110,17 +114,20 @@ class Supervisor:
         if reports is None:
             self._take_death()
         elif self._worker.end_if_stalled():
-            self._past = interrupt(self._past, "inference_stalled")
+            self._interrupt("inference_stalled")
             self._roll_back_if_new(EdgeRoadError("the worker did not become ready"))
         elif self._hangs():
-            self._past = interrupt(self._past, "inference_stalled")
+            self._interrupt("inference_stalled")
         self._status.worker_starts = self._starts_before + self._worker.starts
 
     def _take_death(self) -> None:
         failed = self._worker.failed
         lost_camera = failed is not None and failed.exit_code == CameraError.exit_code
-        self._past = interrupt(self._past, NO_FRAMES if lost_camera else "worker_died")
+        self._interrupt(NO_FRAMES if lost_camera else "worker_died")
         self._roll_back_if_new(failed.error() if failed else EdgeRoadError("the worker died at its start"))
+
+    def _record(self, report: AnyReport) -> None:
+        self._around.record({"mono_ns": self._decided_ns, "report": report.model_dump(mode="json")})
 
     def _hangs(self) -> bool:
         is_ready = self._past.outage in (None, "inference_stalled")
@@ -132,6 +139,7 @@ class Supervisor:
         elif isinstance(report, Ready):
             self._take_ready(report)
         elif isinstance(report, Alive):
+            self._record(report)
             self._past = resume(self._past)
         elif isinstance(report, Ended):
             self._requests.because("end_of_stream")
@@ -143,12 +151,14 @@ class Supervisor:
         self._status.dropped = self._dropped_before + evidence.dropped
         self._status.rejected = evidence.rejected
         decision = self._decide(evidence)
+        self._record(evidence)
         if decision.captured_mono_ns == evidence.captured_mono_ns:
             self._basis = evidence
         self._say(decision)
 
     def _take_ready(self, ready: Ready) -> None:
         log.info("%s on %s", ready.predictor, ready.source)
+        self._record(ready)
         self._set_rules(ready.confidence_threshold, ready.period_s)
         self._publisher.model_digest = ready.model_digest
         self._status.predictor, self._status.source = ready.predictor, ready.source
@@ -182,13 +192,19 @@ class Supervisor:
             self._around.systemd.progress()
 
     def _decide(self, evidence: Evidence | None) -> Decision:
-        self._past, decision = decide(self._past, evidence, self._clock.mono_ns(), self._rules)
+        self._decided_ns = self._clock.mono_ns()
+        self._past, decision = decide(self._past, evidence, self._decided_ns, self._rules)
         return decision
+
+    def _interrupt(self, reason: str) -> None:
+        self._past = interrupt(self._past, reason)
+        self._around.record({"outage": reason})
 
     def _say(self, decision: Decision) -> None:
         if self._said is None or decision.state != self._said[0]:
             log.info("%s", " ".join((decision.state, *decision.reasons)))
         self._said = (decision.state, decision.reasons)
+        self._around.record({"mono_ns": self._decided_ns, "say": True})
         inputs = self._around.inputs()
         message = self._publisher.publish(decision, self._basis, self._status.dropped, inputs)
         self._around.live.show(message)
@@ -230,7 +246,7 @@ class Supervisor:
         self._worker.stop()
         self._starts_before += self._worker.starts
         self._worker = Worker(self._vehicle, SystemClock())
-        self._past = interrupt(self._past, "starting")
+        self._interrupt("starting")
 
     def _roll_back_if_new(self, error: EdgeRoadError) -> None:
         """A worker that could not even begin with the new settings proves them wrong."""

@@ -1,0 +1,103 @@
+"""A recorded drive once more: what decided the messages gives the same messages again.
+
+A recording is JSON lines: the settings, then every step of the supervisor: a record of the worker, an
+outage, or a message, each with its moment. Only the fields named in TIMES may differ in a replay.
+A recording ends, as far as a replay goes, where new settings were taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road.clock import ScriptedClock
+from edge_road.errors import ConfigError
+from edge_road.road_state import RoadState
+from edge_road.runtime.decision import Decision, Past, decide, interrupt, resume, rules_for
+from edge_road.runtime.evidence import Alive, Evidence, Ready
+from edge_road.runtime.link import AnyReport
+from edge_road.runtime.publisher import Publisher
+from edge_road.runtime.recorder import Step
+from edge_road.runtime.vehicle import Vehicle
+
+TIMES = ("boot_id", "clock_synced", "published_mono_ns", "age_ms", "crc32")
+"""what may differ between a drive and its replay"""
+LARGEST_LINE = 256 * 1024
+
+
+class Replay:
+    """The supervisor's reasoning without its processes."""
+
+    def __init__(self, vehicle: Vehicle) -> None:
+        self._vehicle, self._clock = vehicle, ScriptedClock()
+        self._publisher = Publisher(vehicle, self._clock, boot_id="replay")
+        self._rules = rules_for(vehicle.decision, confidence_threshold=1.0, period_s=0.0)
+        self._past = Past()
+        self._basis: Evidence | None = None
+        self._dropped = self._dropped_before = 0
+
+    def step(self, step: Step) -> RoadState | None:
+        """The message, when the step is one."""
+        if step.mono_ns is not None:
+            self._clock.sleep((step.mono_ns - self._clock.mono_ns()) / 1e9)
+        if step.outage is not None:
+            self._past = interrupt(self._past, step.outage)
+        if step.report is not None:
+            self._take(step.report)
+        if not step.say:
+            return None
+        return self._publisher.publish(self._decide(None), self._basis, self._dropped)
+
+    def _take(self, report: AnyReport) -> None:
+        if isinstance(report, Ready):
+            threshold, period_s = report.confidence_threshold, report.period_s
+            self._rules = rules_for(self._vehicle.decision, threshold, period_s)
+            self._publisher.model_digest = report.model_digest
+            self._dropped_before = self._dropped
+        if isinstance(report, (Ready, Alive)):
+            self._past = resume(self._past)
+        if isinstance(report, Evidence):
+            self._dropped = self._dropped_before + report.dropped
+            if self._decide(report).captured_mono_ns == report.captured_mono_ns:
+                self._basis = report
+
+    def _decide(self, evidence: Evidence | None) -> Decision:
+        self._past, decision = decide(self._past, evidence, self._clock.mono_ns(), self._rules)
+        return decision
+
+
+def replay(lines: Sequence[str]) -> list[RoadState]:
+    vehicle, steps = _read(lines)
+    drive = Replay(vehicle)
+    return [message for step in steps if (message := drive.step(step)) is not None]
+
+
+def comparable(message: RoadState) -> str:
+    """The message without what may differ."""
+    values = json.loads(message.to_json())
+    return json.dumps({name: value for name, value in values.items() if name not in TIMES})
+
+
+def _read(lines: Sequence[str]) -> tuple[Vehicle, list[Step]]:
+    try:
+        if not lines or any(len(line) > LARGEST_LINE for line in lines):
+            raise ValueError("empty, or a line is too long")
+        vehicle = Vehicle.model_validate(json.loads(lines[0])["vehicle"])
+        return vehicle, [Step.model_validate(json.loads(line)) for line in lines[1:]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ConfigError("not a recording of a drive", got=str(error)[:300]) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="replay_drive", description="Say again what a recorded drive said.")
+    parser.add_argument("recording", type=Path, metavar="FILE", help="JSON lines of a recorded drive")
+    chosen = parser.parse_args(arguments)
+    try:
+        lines = chosen.recording.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError("the recording cannot be read", where=chosen.recording, got=error) from None
+    for message in replay(lines):
+        print(message.to_json())
+    return 0
