@@ -35,6 +35,8 @@ RTX_COMPUTE = "8.0"
 @dataclass(frozen=True)
 class Opened:
     predictor: Predictor
+    precision: Precision
+    """whose thresholds and centroids go with it"""
     degraded: str | None
     """why this is not the engine that was asked for"""
 
@@ -44,12 +46,12 @@ def open_best(
 ) -> Opened:
     """The engine, or the CPU's model (always float32) with the reason."""
     try:
-        return Opened(open_engine(bundle, precision, store, batch=batch), None)
+        return Opened(open_engine(bundle, precision, store, batch=batch), precision, None)
     except BackendError as error:
         reason = f"{error.what}: {error.details['got']}" if "got" in error.details else error.what
     predictor = OnnxPredictor.from_bundle(bundle, "float32", threads)
     check_probe(predictor, bundle.probe(), "float32")
-    return Opened(predictor, reason)
+    return Opened(predictor, "float32", reason)
 
 
 def open_engine(

@@ -8,6 +8,7 @@ engine is swapped, or taken back, in one step. The plan itself is as TensorRT wr
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,7 +137,7 @@ class EngineStore:
     def take_back(self, record: EngineRecord, reason: str) -> EngineRecord | None:
         """The engine failed: the one before it is in use again, or none is."""
         previous = self._read(self._previous_path(record.key))
-        if previous is not None and previous.plan_sha256 == record.plan_sha256:
+        if previous and (previous.key != record.key or previous.plan_sha256 == record.plan_sha256):
             previous = None
         with contextlib.suppress(OSError):  # a disk that is full or read-only must not blind a vehicle
             if previous is not None:
@@ -150,16 +151,18 @@ class EngineStore:
     def why_refused(self, record: EngineRecord) -> str | None:
         """The reason for which this very plan was taken back, also by a crash while it was opened."""
         refused, opening = (self.folder / f"{record.plan_file}{end}" for end in (".refused", ".opening"))
-        if refused.is_file():
+        with contextlib.suppress(OSError):
             return refused.read_text(errors="replace")[:1000].strip()
-        return "the process ended while it was opened" if opening.exists() else None
+        with contextlib.suppress(OSError):
+            return "the process ended while it was opened" if _has_ended(opening.read_bytes()) else None
+        return None
 
     @contextlib.contextmanager
     def opening(self, record: EngineRecord) -> Iterator[None]:
         """A crash inside leaves a mark, so that a plan cannot end the same daemon twice."""
         mark = self.folder / f"{record.plan_file}.opening"
         with contextlib.suppress(OSError):
-            write_atomically(mark, b"")
+            write_atomically(mark, str(os.getpid()).encode())
         try:
             yield
         finally:
@@ -229,6 +232,11 @@ def wanted_key(
         shape=(fixed or batch, height, width, channels),
         device=device,
     )
+
+
+def _has_ended(process: bytes) -> bool:
+    """Another process may be opening the same plan right now; a mark under our own number is an old one."""
+    return process == str(os.getpid()).encode() or not os.path.exists(b"/proc/" + (process or b"none"))
 
 
 def _record_bytes(record: EngineRecord) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_the_plan_is_as_tensorrt_wrote_it_with_its_record_beside_it(
 
 def test_without_an_engine_onnx_runtime_serves_and_says_why(bundle: Bundle, store: EngineStore) -> None:
     opened = open_best(bundle, "float32", store)
-    assert opened.predictor.name == "onnx float32 on CPU"
+    assert (opened.predictor.name, opened.precision) == ("onnx float32 on CPU", "float32")
     assert opened.degraded == ("there is no engine for this device: no engine has been built for this model")
     assert rebuild_command(bundle.path)[-3:] == ["engine", "build", str(bundle.path)]
 
@@ -165,14 +166,34 @@ def test_with_nothing_before_it_onnx_runtime_serves_and_the_reason_stays(
     assert store.why_refused(record) is None
 
 
+@pytest.mark.parametrize("process", ["", "999999999", str(os.getpid())])
 def test_a_plan_that_ended_the_process_is_not_opened_twice(
-    bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+    process: str, bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In a container the new process may well have the number of the old one."""
     record = put(store, key_of(bundle), plan_of(conv_bytes()))
-    (store.folder / f"{record.plan_file}.opening").touch()  # what a crash inside `opening` leaves
+    (store.folder / f"{record.plan_file}.opening").write_text(process)  # what a crash leaves
     monkeypatch.setattr(Runtime, "deserialize_cuda_engine", lambda *_: pytest.fail("it crashed here before"))
     opened = open_best(bundle, "float32", store)
     assert opened.degraded == "an engine failed here before: the process ended while it was opened"
+
+
+def test_a_plan_that_another_process_is_opening_right_now_is_opened_too(
+    bundle: Bundle, store: EngineStore
+) -> None:
+    record = put(store, key_of(bundle), plan_of(conv_bytes()))
+    (store.folder / f"{record.plan_file}.opening").write_text(str(os.getppid()))
+    assert open_best(bundle, "float32", store).degraded is None
+
+
+def test_a_fallback_that_was_put_there_for_another_machine_is_never_opened(
+    bundle: Bundle, store: EngineStore
+) -> None:
+    record = put(store, key_of(bundle), wrong_plan())
+    other = put(store, key_of(bundle, tensorrt="10.4.0"), plan_of(conv_bytes()))
+    (store.folder / f"{other.key.name}.json").rename(store.folder / f"{record.key.name}.previous.json")
+    opened = open_best(bundle, "float32", store)
+    assert opened.predictor.name.startswith("onnx")
 
 
 def test_a_disk_that_takes_nothing_does_not_blind_the_vehicle(
