@@ -74,6 +74,21 @@ class RoadState(StrictModel):
         return _dump({**values, "crc32": _crc(values)})
 
 
+def message_schema() -> dict[str, Any]:
+    """The message as JSON Schema, with the checksum that every line ends with."""
+    schema = RoadState.model_json_schema(by_alias=True, mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "edge_road state message"
+    schema["properties"]["crc32"] = {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 2**32 - 1,
+        "description": "CRC-32 of the line without this field, written without spaces",
+    }
+    schema["required"] = sorted({*schema["properties"]})
+    return schema
+
+
 def parse_message(line: str | bytes) -> RoadState:
     """The state behind one line, or an error: damaged, foreign and incomplete lines are refused."""
     try:
