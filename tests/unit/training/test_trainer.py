@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,29 @@ def test_after_a_bad_loss_the_last_checkpoint_is_intact_and_training_can_go_on(
         trainer.fit()
     make_trainer(tmp_path / "broken", training={"roll_backs": 0}).fit()
     assert_same_training(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_a_disk_that_fills_up_is_told_and_the_last_checkpoint_stays(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_trainer(tmp_path / "whole").fit()
+    trainer = make_trainer(tmp_path / "full")
+    sync = os.fsync
+
+    def full(descriptor: int) -> None:
+        if len(trainer.history) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TrainingError, match="the run cannot be written") as error:
+        trainer.fit()
+    assert "No space left on device" in str(error.value)
+    assert f"--run {tmp_path / 'full'}" in str(error.value)
+    assert max(path.name for path in (tmp_path / "full" / "last").iterdir()) == "epoch-00002.safetensors"
+    monkeypatch.setattr(os, "fsync", sync)
+    make_trainer(tmp_path / "full").fit()
+    assert_same_training(tmp_path / "whole", tmp_path / "full")
 
 
 def test_weights_that_break_in_validation_stop_it_too(make_trainer: MakeTrainer) -> None:
