@@ -36,7 +36,9 @@ def plot(title: str, size: tuple[float, float], draw: Callable[[Any], None]) -> 
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size)
+        # A browser's letters may be wider than those that were measured here.
+        figure.set_layout_engine("constrained", w_pad=0.12, h_pad=0.06)
         draw(figure.add_subplot())
         return _svg(figure, title)
 

@@ -16,6 +16,7 @@ from edge_road.evaluation.scores import Mistake, Score
 from edge_road.frames import Images
 
 NOT_MEASURED = "–"
+LONGEST_LABEL = 26
 NOISE_COLUMNS = (CLEAN, "gaussian_10", "gaussian_30", "gaussian_40", "gaussian_60")
 
 
@@ -26,7 +27,7 @@ def render_page(report: Report, pictures: Sequence[Images]) -> str:
     environment.filters |= {"percent": percent, "points": points, "figure": figure}
     template = resources.files(__package__).joinpath("report.html").read_text(encoding="utf-8")
     budget = Budget.for_entries(len(report.entries))
-    labs = {entry.title: entry.lab for entry in report.entries if entry.lab}
+    labs = {label: entry.lab for label, entry in _labelled(report) if entry.lab}
     return environment.from_string(template).render(
         report=report,
         entries=[_entry_view(entry, images, budget) for entry, images in zip(report.entries, pictures)],
@@ -101,6 +102,14 @@ def _entry_view(entry: Entry, images_NHWC: Images, budget: Budget) -> Mapping[st
     }
 
 
+def _labelled(report: Report) -> list[tuple[str, Entry]]:
+    """For legends: the number that stands for an entry all over the page, and as much of its name as fits."""
+    return [
+        (f"[{number}] {entry.subject.name[:LONGEST_LABEL]}", entry)
+        for number, entry in enumerate(report.entries, start=1)
+    ]
+
+
 Cell = tuple[Score | None, Difference | None]
 
 
@@ -147,7 +156,7 @@ def _noise_rows(report: Report) -> list[tuple[str, list[Score]]]:
 
 
 def _noise_plot(report: Report) -> str | None:
-    curves = {entry.title: _noise_curve(entry) for entry in report.entries}
+    curves = {label: _noise_curve(entry) for label, entry in _labelled(report)}
     return plots.noise_plot(curves) if any(len(curve) > 1 for curve in curves.values()) else None
 
 
@@ -162,7 +171,7 @@ def _noise_curve(entry: Entry) -> plots.Curve:
 
 
 def _risk_plot(report: Report) -> str | None:
-    curves = {entry.title: entry.abstention for entry in report.entries if entry.abstention}
+    curves = {label: entry.abstention for label, entry in _labelled(report) if entry.abstention}
     return plots.risk_plot(curves) if curves else None
 
 

@@ -67,7 +67,7 @@ def reliability_plot(calibration: Calibration, title: str) -> str:
         axes.plot((0, 100), (0, 100), color=INK, alpha=0.35, linewidth=1, linestyle="--")
         for reliability, label, color in series:
             _reliability_line(axes, reliability, label, color)
-        axes.set(xlabel="confidence (%)", ylabel="accuracy (%)", xlim=(0, 101), ylim=(0, 103))
+        axes.set(xlabel="confidence (%)", ylabel="accuracy (%)", xlim=(0, 105), ylim=(0, 106))
         axes.grid(alpha=0.25)
         legend(axes, 2)
 
