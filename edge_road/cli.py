@@ -26,6 +26,7 @@ COMMANDS = {
     "engine": ("edge_road.export.engine_command", "TensorRT engines of a bundle: build, list, verify, prune"),
     "smoke": ("edge_road.runtime.smoke", "robustness self-test of a bundle on this machine"),
     "run": ("edge_road.runtime.main", "the on-vehicle daemon"),
+    "doctor": ("edge_road.runtime.doctor", "what this machine has and lacks for the daemon"),
     "replay": ("edge_road.runtime.replay", "say again what a recorded drive said"),
     "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),
 }
