@@ -68,11 +68,13 @@ class Text(HTMLParser):
         super().__init__()
         self.words: list[str] = []
         self.addresses: list[str] = []
+        self.attributes: set[str] = set()
         self.hidden = False
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.hidden = tag in ("style", "script", "title")
+        self.attributes |= {name for name, _ in attrs}
         self.addresses += [
             value or "" for name, value in attrs if name in ("src", "href", "xlink:href", "data")
         ]
@@ -167,7 +169,7 @@ def test_names_from_outside_cannot_inject_markup() -> None:
     entry = entry_of(images, name='<img src=x onerror="alert(1)">$x$')
     page = render_page(report_of(entry, entry), [images[0]] * 2)
     assert "<img src=x" not in page
-    assert 'onerror="alert' not in page
+    assert not [name for name in Text(page).attributes if name.startswith("on")]
 
 
 def test_27_classes_fit_on_the_page() -> None:
