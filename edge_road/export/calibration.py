@@ -1,13 +1,13 @@
-"""How far the activations of a graph reach, measured on training images.
+"""Which images calibrate, and how far the activations of a graph reach on them.
 
-The images come from the training split alone, so that validation and test stay unseen; some
-carry Gaussian noise, so that the scales also cover what a vehicle's camera delivers at night.
+The images come from the training split alone, so that validation and test stay unseen; a share of them
+is perturbed, so that the scales also cover what a vehicle's camera delivers at night and in spray.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,14 @@ from edge_road.backends.onnx_check import check_onnx
 from edge_road.backends.onnxrt import INPUT_NAME
 from edge_road.datasets.index import Labels
 from edge_road.errors import DataError
+from edge_road.evaluation.perturbations import perturb
 from edge_road.export.onnx_edit import read_model, write_model
+from edge_road.export.reach import SMALLEST_RANGE, reach
 from edge_road.export.target import CalibrationSettings
-from edge_road.frames import Images
+from edge_road.frames import Floats, Images
 
-BINS = 2048
-LEVELS = 127
-"""of a symmetric int8: -127 to 127, with zero exactly in the middle"""
-MSE_CANDIDATES = 64
-SMALLEST_RANGE = 1e-5  # a scale of zero is refused by TensorRT and means nothing
+PIXELS_OF_IMAGE = 32
+"""drawn from each image and tensor: neighbours tell nothing new, and all of them fill the memory"""
 
 Positions = npt.NDArray[np.int64]
 
@@ -40,52 +39,83 @@ def stratified_positions(labels_N: Labels, count: int, generator: np.random.Gene
     return np.sort(np.asarray(chosen, dtype=np.int64))
 
 
-def with_noise(images_NHWC: Images, settings: CalibrationSettings, generator: np.random.Generator) -> Images:
-    """The calibration images: a share of them gets Gaussian noise, clipped like a saturated camera."""
+def with_perturbations(
+    images_NHWC: Images, labels_N: Labels, settings: CalibrationSettings, seed: int
+) -> Images:
+    """The calibration images: in every class the same share of each perturbation."""
     if len(images_NHWC) == 0:
         raise DataError("there are no training images to calibrate with")
-    noisy = generator.permutation(len(images_NHWC))[: round(settings.noisy_share * len(images_NHWC))]
     result: Images = images_NHWC.copy()
-    for position in np.sort(noisy):
-        noise = generator.normal(0.0, settings.sigma * 255.0, result.shape[1:])
-        result[position] = np.clip(np.rint(result[position] + noise), 0, 255).astype(np.uint8)
+    for number, name in enumerate(settings.perturbations):
+        chosen = _dealt(labels_N, number, settings)
+        result[chosen] = perturb(images_NHWC[chosen], name, seed, run=0)
     return result
 
 
-@dataclass
-class Histogram:
-    """Counts of |x| in equal bins from 0 to the largest value seen."""
+def _dealt(labels_N: Labels, number: int, settings: CalibrationSettings) -> Positions:
+    """The positions of the `number`-th perturbation: its own slice of every class."""
+    share = settings.perturbed_share / len(settings.perturbations)
+    slices = []
+    for label in np.unique(labels_N):
+        of_class = np.flatnonzero(labels_N == label)
+        first, last = (round(share * turn * len(of_class)) for turn in (number, number + 1))
+        slices.append(of_class[first:last])
+    return np.concatenate(slices)
 
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """Values of one inner tensor over the calibration images."""
+
+    samples_SC: Floats
+    """a row for each pixel that was drawn"""
     largest: float
-    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(BINS, np.int64))
-
-    def add(self, values: npt.NDArray[np.float32]) -> None:
-        self.counts += np.histogram(np.abs(values), bins=BINS, range=(0.0, self.largest))[0]
-
-    def reach(self, settings: CalibrationSettings) -> float:
-        """The |x| that becomes 127; what lies beyond it is clipped."""
-        found = (
-            _percentile(self, settings.percentile) if settings.method == "percentile" else _least_mse(self)
-        )
-        return max(found, SMALLEST_RANGE)
+    """of |x|, drawn or not"""
+    of_pixels: bool
+    """several of each image; a pooled vector comes once, and a few images do not show how far it reaches"""
 
 
-def activation_reach(
-    onnx_bytes: bytes, tensors: Sequence[str], images_NHWC: Images, settings: CalibrationSettings
-) -> dict[str, float]:
-    """For every named tensor of the float graph, the |x| that becomes 127."""
+Activations = Mapping[str, Activation]
+
+
+def sample_activations(
+    onnx_bytes: bytes, tensors: Sequence[str], images_NHWC: Images, seed: int = 0
+) -> dict[str, Activation]:
+    generator = np.random.default_rng(seed)
     largest = dict.fromkeys(tensors, 0.0)
+    drawn: dict[str, list[Floats]] = {name: [] for name in tensors}
     for values in _run(onnx_bytes, tensors, images_NHWC):
         for name, value in zip(tensors, values):
             # np.maximum keeps NaN, which the built-in max would drop.
             largest[name] = float(np.maximum(largest[name], np.abs(value).max()))
+            pixels_PC = value[0].reshape(value.shape[1], -1).T
+            if len(pixels_PC) > PIXELS_OF_IMAGE:
+                pixels_PC = pixels_PC[generator.choice(len(pixels_PC), PIXELS_OF_IMAGE, replace=False)]
+            drawn[name].append(pixels_PC)
     if broken := [name for name in tensors if not np.isfinite(largest[name])]:
         raise DataError("the model gives infinite or undefined values on training images", got=broken[0])
-    histograms = {name: Histogram(max(reach, SMALLEST_RANGE)) for name, reach in largest.items()}
+    return {
+        name: Activation(np.concatenate(drawn[name]), largest[name], len(drawn[name][0]) > 1)
+        for name in tensors
+    }
+
+
+def activation_reach(activations: Activations, settings: CalibrationSettings) -> dict[str, float]:
+    """For every tensor the |x| that becomes 127."""
+    return {
+        name: reach(activation.samples_SC, activation.largest, settings.method, settings.percentile)
+        for name, activation in activations.items()
+    }
+
+
+def largest_values(onnx_bytes: bytes, images_NHWC: Images) -> dict[str, float]:
+    """The largest |x| of every inner tensor: what float16 must be able to hold."""
+    tensors = [name for node in read_model(onnx_bytes).graph.node[1:] for name in node.output]
+    largest = dict.fromkeys(tensors, SMALLEST_RANGE)
     for values in _run(onnx_bytes, tensors, images_NHWC):
         for name, value in zip(tensors, values):
-            histograms[name].add(value)
-    return {name: histogram.reach(settings) for name, histogram in histograms.items()}
+            largest[name] = max(largest[name], float(np.abs(value).max()))
+    return largest
 
 
 def _run(
@@ -96,8 +126,11 @@ def _run(
     import onnxruntime
 
     model = read_model(onnx_bytes)
+    present = {value.name for value in model.graph.output}
     for name in tensors:
-        model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None))
+        if name not in present:
+            described = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+            model.graph.output.append(described)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
@@ -106,23 +139,3 @@ def _run(
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     for image_HWC in images_NHWC:
         yield session.run(list(tensors), {INPUT_NAME: image_HWC[None]})
-
-
-def _percentile(histogram: Histogram, percentile: float) -> float:
-    share = np.cumsum(histogram.counts) / max(1, histogram.counts.sum())
-    first = int(np.searchsorted(share, percentile / 100.0))
-    return histogram.largest * min(first + 1, BINS) / BINS
-
-
-def _least_mse(histogram: Histogram) -> float:
-    """The reach with the least mean squared error of rounding and clipping together."""
-    width = histogram.largest / BINS
-    centres = (np.arange(BINS) + 0.5) * width
-    candidates = histogram.largest * np.arange(1, MSE_CANDIDATES + 1) / MSE_CANDIDATES
-    errors = [float(histogram.counts @ _squared_error(centres, reach)) for reach in candidates]
-    return float(candidates[int(np.argmin(errors))])
-
-
-def _squared_error(values: npt.NDArray[np.floating], reach: float) -> npt.NDArray[np.floating]:
-    step = reach / LEVELS
-    return np.asarray((values - np.minimum(np.rint(values / step), LEVELS) * step) ** 2)

@@ -9,18 +9,28 @@ import numpy as np
 
 from edge_road.bundle import Calibration, Precision
 from edge_road.errors import GateRefused
-from edge_road.export.calibration import activation_reach
-from edge_road.export.gate import Parity, Verdict, judge_float, judge_int8
+from edge_road.export.calibration import largest_values, sample_activations
+from edge_road.export.gate import Built, Parity, Verdict, judge_float, judge_reduced
+from edge_road.export.half import to_float16
 from edge_road.export.material import Material, load_material
-from edge_road.export.measure import Measured, compare, measure, open_predictor
-from edge_road.export.quantize import quantize, quantized_tensors
+from edge_road.export.measure import Measured, compare, measure, open_predictor, parity_of
+from edge_road.export.quantize import (
+    Int8Layers,
+    int8_layers,
+    int8_work_share,
+    quantize,
+    quantized_tensors,
+)
 from edge_road.export.rtx_check import RtxReport, rtx_check
-from edge_road.export.sensitivity import least_sensitive
+from edge_road.export.sensitivity import agreement_trial, by_sensitivity, fewest_float
 from edge_road.export.steps import Steps
-from edge_road.export.target import Target
+from edge_road.export.target import CalibrationSettings, Target
 from edge_road.export.trt_network import BuildShape
 from edge_road.files import sha256
 from edge_road.frames import Images
+
+RANGE_IMAGES = 16
+"""that tell whether float16 can hold the activations"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +39,7 @@ class Judged:
 
     measured: Measured
     parity: Parity
-    """float: with torch; int8: with float"""
+    """float32: with torch; others: with float32"""
     rtx: RtxReport | None
     verdict: Verdict
 
@@ -47,15 +57,18 @@ class Export:
 
 
 def export_run(run: Path, target: Target, steps: Steps, data_path: Path | None = None) -> Export:
-    """A refused float model is a GateRefused; a refused INT8 model is kept with its reasons."""
+    """A refused float model is a GateRefused; a refused other one is kept with its reasons."""
     exporter = open_exporter(run, target, steps, data_path)
     onnx_bytes, parity = exporter.make_float(run)
     float32 = exporter.judge_float(onnx_bytes, parity)
-    if not target.int8:
-        return Export(exporter.material, target, {"float32": float32}, None)
-    int8_bytes, calibration = exporter.make_int8(onnx_bytes)
-    int8 = exporter.judge_int8(int8_bytes, float32)
-    return Export(exporter.material, target, {"float32": float32, "int8": int8}, calibration)
+    artefacts: dict[Precision, Judged] = {"float32": float32}
+    calibration = None
+    if target.float16:
+        artefacts["float16"] = exporter.judge_reduced(exporter.make_float16(onnx_bytes), "float16", float32)
+    if target.int8:
+        int8_bytes, calibration = exporter.make_int8(onnx_bytes)
+        artefacts["int8"] = exporter.judge_reduced(int8_bytes, "int8", float32)
+    return Export(exporter.material, target, artefacts, calibration)
 
 
 def open_exporter(run: Path, target: Target, steps: Steps, data_path: Path | None) -> Exporter:
@@ -108,36 +121,63 @@ class Exporter:
         require_passed(verdict)
         return Judged(self._measure(onnx_bytes, "float32"), parity, rtx, verdict)
 
+    def make_float16(self, onnx_bytes: bytes) -> bytes:
+        with self.steps.step("make float16") as outcome:
+            half_bytes = to_float16(onnx_bytes, self._largest_values(onnx_bytes))
+            outcome.text = f"{len(half_bytes) / 1e6:.1f} MB"
+        return half_bytes
+
     def make_int8(self, onnx_bytes: bytes) -> tuple[bytes, Calibration]:
         settings = self.target.calibration
-        with self.steps.step("calibrate, make INT8") as outcome:
+        with self.steps.step("calibrate") as outcome:
             images_NHWC = self.material.calibration_images(self.target)
-            reach = activation_reach(onnx_bytes, quantized_tensors(onnx_bytes), images_NHWC, settings)
-            chosen = self._nodes_to_quantize(onnx_bytes, reach, images_NHWC)
-            int8_bytes = quantize(onnx_bytes, reach, chosen)
-            outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {len(images_NHWC)} images"
-        method = settings.method + (f" {settings.percentile}" if settings.method == "percentile" else "")
+            tensors = quantized_tensors(onnx_bytes)
+            activations = sample_activations(onnx_bytes, tensors, images_NHWC, self.target.seed)
+            layers = int8_layers(onnx_bytes, activations, settings)
+            outcome.text = f"{len(images_NHWC)} images, {len(layers)} layers, {settings.method}"
+        with self.steps.step("make INT8") as outcome:
+            kept = self._float_layers(onnx_bytes, layers, images_NHWC)
+            chosen = [name for name in layers if name not in kept]
+            int8_bytes = quantize(onnx_bytes, layers, chosen)
+            if self.target.float16:
+                int8_bytes = to_float16(int8_bytes, self._largest_values(onnx_bytes))
+            share = int8_work_share(int8_bytes)
+            outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {share:.0%} of the work"
         digest = sha256(images_NHWC.tobytes())
-        return int8_bytes, Calibration(method=method, images=len(images_NHWC), digest=digest)
+        return int8_bytes, Calibration(method=_method(settings), images=len(images_NHWC), digest=digest)
 
-    def judge_int8(self, int8_bytes: bytes, reference: Judged) -> Judged:
-        rtx = self._check_rtx(int8_bytes, "int8")
-        measured = self._measure(int8_bytes, "int8")
-        with self.steps.step("compare int8, float32") as outcome:
-            images_NHWC = self.material.validation.images_NHWC
-            parity = compare(reference.measured.predictor, measured.predictor, images_NHWC)
-            outcome.text = f"{parity.agreement:.1%} of {parity.images} labels agree"
-        qualities = (reference.measured.quality, measured.quality)
-        return Judged(measured, parity, rtx, judge_int8(*qualities, parity, rtx, self.target.int8_limits))
+    def judge_reduced(self, onnx_bytes: bytes, precision: Precision, reference: Judged) -> Judged:
+        """Of a float16 or INT8 model, against the float one."""
+        rtx = self._check_rtx(onnx_bytes, precision)
+        measured = self._measure(onnx_bytes, precision)
+        before, after = reference.measured.quality, measured.quality
+        limits = self.target.int8_limits if precision == "int8" else self.target.float16_limits
+        built = Built(len(onnx_bytes) / len(reference.measured.onnx_bytes), rtx)
+        verdict = judge_reduced(before, after, built, limits)
+        return Judged(measured, _parity(reference.measured, measured), rtx, verdict)
 
-    def _nodes_to_quantize(
-        self, onnx_bytes: bytes, reach: dict[str, float], images_NHWC: Images
-    ) -> list[str]:
+    def _float_layers(self, onnx_bytes: bytes, layers: Int8Layers, images_NHWC: Images) -> set[str]:
+        """Besides the depthwise ones: a fixed number of the most sensitive, or as few as agreement allows."""
         settings, classes = self.target.calibration, self.material.record.class_list
+        if self.target.quantization == "mixed" and settings.keep_float == 0:
+            return set()
         count = min(settings.sensitivity_images, len(images_NHWC))
         # Evenly spaced, because the images may be in the order of their classes.
         few = np.linspace(0, len(images_NHWC) - 1, count).astype(int)
-        return least_sensitive(onnx_bytes, reach, classes, images_NHWC[few], settings.keep_float)
+        order = [name for name, _ in by_sensitivity(onnx_bytes, layers, classes, images_NHWC[few])]
+        if self.target.quantization == "mixed":
+            return set(order[: settings.keep_float])
+        judge = agreement_trial(onnx_bytes, layers, classes, self.material.search_images(self.target))
+        wanted = self.target.int8_limits.agreement
+        choice, trials = fewest_float(order, judge, wanted, settings.most_float)
+        self.steps.table(
+            ("float layers", "agreement", "logit error"),
+            [(str(len(t.kept_float)), f"{t.agreement:.2%}", f"{t.logit_error:.4f}") for t in trials],
+        )
+        return set(choice.kept_float)
+
+    def _largest_values(self, onnx_bytes: bytes) -> dict[str, float]:
+        return largest_values(onnx_bytes, self.material.training.draw(RANGE_IMAGES, 0).images_NHWC)
 
     def _measure(self, onnx_bytes: bytes, precision: Precision) -> Measured:
         with self.steps.step(f"measure {precision}") as outcome:
@@ -160,3 +200,12 @@ class Exporter:
                 outcome.text += f", {report.heavy_kernels} conv/linear kernels"
                 outcome.text += f", {report.int8_share:.0%} in INT8" if precision == "int8" else ""
         return report
+
+
+def _method(settings: CalibrationSettings) -> str:
+    words = [settings.method + (f" {settings.percentile}" if settings.method == "percentile" else "")]
+    return ", ".join([*words, *(["refit"] if settings.refit else [])])
+
+
+def _parity(reference: Measured, measured: Measured) -> Parity:
+    return parity_of(reference.validation, measured.validation)

@@ -14,7 +14,7 @@ from edge_road.datasets.index import Labels, RoadDataset, Split
 from edge_road.datasets.opening import open_dataset
 from edge_road.datasets.prepared import load_prepared
 from edge_road.errors import DataError
-from edge_road.export.calibration import stratified_positions, with_noise
+from edge_road.export.calibration import stratified_positions, with_perturbations
 from edge_road.export.target import Target
 from edge_road.frames import Images
 from edge_road.recipe import Recipe
@@ -45,9 +45,13 @@ class Material:
     """the test images stay unseen: they are for the final report alone"""
 
     def calibration_images(self, target: Target) -> Images:
-        generator = np.random.default_rng(target.seed)
         drawn = self.training.draw(target.calibration.images, target.seed)
-        return with_noise(drawn.images_NHWC, target.calibration, generator)
+        return with_perturbations(drawn.images_NHWC, drawn.labels_N, target.calibration, target.seed)
+
+    def search_images(self, target: Target) -> Images:
+        """Validation images, half of them perturbed: choices are made on validation."""
+        drawn = self.validation.draw(target.calibration.search_images, target.seed)
+        return with_perturbations(drawn.images_NHWC, drawn.labels_N, target.calibration, target.seed)
 
 
 def load_material(run: Path, target: Target, data_path: Path | None = None) -> Material:

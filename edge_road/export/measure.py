@@ -10,18 +10,19 @@ import numpy.typing as npt
 
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.bundle import MODEL_FILES, Artefact, Precision
-from edge_road.conditions import ClassList
+from edge_road.conditions import STATES, ClassList
 from edge_road.datasets.index import Labels
 from edge_road.errors import DataError
+from edge_road.evaluation import metrics
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.metrics import fit_temperature
 from edge_road.evaluation.perturbations import CLEAN
 from edge_road.evaluation.smoke import SMOKE_TESTS
-from edge_road.export.gate import Parity, Quality
+from edge_road.export.gate import Answers, Parity, Quality
 from edge_road.export.material import Material
 from edge_road.export.onnx_edit import with_temperature
 from edge_road.export.target import Target
-from edge_road.frames import Floats
+from edge_road.frames import Floats, Images, Prediction, join
 from edge_road.predictor import Predictor
 
 RADIUS_QUANTILE = 0.99
@@ -38,12 +39,15 @@ class Measured:
     artefact: Artefact
     quality: Quality
     predictor: OnnxPredictor
+    validation: Prediction
+    """of the clean validation images"""
 
 
 def measure(onnx_bytes: bytes, precision: Precision, material: Material, target: Target) -> Measured:
     """Temperature and threshold on validation images, centroids and radii on training images."""
     classes, validation = material.record.class_list, material.validation
-    logits_NC = open_predictor(onnx_bytes, precision, material).predict(validation.images_NHWC).logits_NC
+    prediction = open_predictor(onnx_bytes, precision, material).predict(validation.images_NHWC)
+    logits_NC = prediction.logits_NC
     temperature = round(fit_temperature(logits_NC, validation.labels_N), DIGITS)
     onnx_bytes = with_temperature(onnx_bytes, temperature)
     predictor = open_predictor(onnx_bytes, precision, material)
@@ -56,7 +60,7 @@ def measure(onnx_bytes: bytes, precision: Precision, material: Material, target:
         centroids=tuple(map(_rounded, centroids_CD)),
         radii=_rounded(radii_C),
     )
-    return Measured(onnx_bytes, artefact, _quality(predictor, material, target), predictor)
+    return Measured(onnx_bytes, artefact, _quality(predictor, material, target), predictor, prediction)
 
 
 def open_predictor(onnx_bytes: bytes, precision: Precision, material: Material) -> OnnxPredictor:
@@ -66,8 +70,11 @@ def open_predictor(onnx_bytes: bytes, precision: Precision, material: Material) 
     return OnnxPredictor(onnx_bytes, material.record.class_list, size, name=name, threads=threads)
 
 
-def compare(first: Predictor, second: Predictor, images_NHWC: npt.NDArray[np.uint8]) -> Parity:
-    one, other = first.predict(images_NHWC), second.predict(images_NHWC)
+def compare(first: Predictor, second: Predictor, images_NHWC: Images) -> Parity:
+    return parity_of(first.predict(images_NHWC), second.predict(images_NHWC))
+
+
+def parity_of(one: Prediction, other: Prediction) -> Parity:
     if not (one.finite_N.all() and other.finite_N.all()):
         return Parity(len(one), len(one), float("inf"), float("inf"))
     differing = int((one.labels_N != other.labels_N).sum())
@@ -109,14 +116,42 @@ def _threshold(logits_NC: Floats, labels_N: Labels, classes: ClassList, target: 
 
 
 def _quality(predictor: Predictor, material: Material, target: Target) -> Quality:
-    validation = material.validation
-    perturbed = validation.draw(target.samples.robustness, target.seed)
+    validation, seed = material.validation, target.seed
+    perturbed = validation.draw(target.samples.robustness, seed)
     tests = [name for name in SMOKE_TESTS if name != CLEAN]
-    seed = target.seed
-    return Quality(
-        judge(predictor, validation.images_NHWC, validation.labels_N, (), seed=seed),
-        judge(predictor, perturbed.images_NHWC, perturbed.labels_N, tests, runs=1, seed=seed),
-    )
+    listener = _Listener(predictor)
+    clean = judge(listener, validation.images_NHWC, validation.labels_N, (), seed=seed)
+    clean_answers = _answers(listener.heard(), validation.labels_N)
+    robust = judge(listener, perturbed.images_NHWC, perturbed.labels_N, tests, runs=1, seed=seed)
+    # The judge looks at the clean images first; each perturbation follows in its order.
+    return Quality(clean, robust, clean_answers, _answers(listener.heard(), perturbed.labels_N, skip=1))
+
+
+class _Listener:
+    """A predictor that remembers its answers: the gate compares models image by image."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.name, self.classes, self.size = predictor.name, predictor.classes, predictor.size
+        self._predictor = predictor
+        self._heard: list[Prediction] = []
+
+    def predict(self, images_NHWC: Images) -> Prediction:
+        self._heard.append(self._predictor.predict(images_NHWC))
+        return self._heard[-1]
+
+    def heard(self) -> tuple[Prediction, ClassList]:
+        """Everything since it was last asked."""
+        heard, self._heard = self._heard, []
+        return join(heard), self.classes
+
+
+def _answers(heard: tuple[Prediction, ClassList], labels_N: Labels, skip: int = 0) -> Answers:
+    prediction, classes = heard
+    said_RN = metrics.said(prediction).reshape(-1, len(labels_N))[skip:]
+    states_RN = metrics.said_states(prediction, classes).reshape(-1, len(labels_N))[skip:]
+    true_N = metrics.true_states(labels_N, classes)
+    icy = STATES.index("icy")
+    return Answers(said_RN == labels_N, states_RN[:, true_N == icy] == icy, said_RN, labels_N)
 
 
 def _rounded(values: Floats) -> tuple[float, ...]:

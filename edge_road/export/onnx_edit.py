@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
-from onnx import ModelProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, numpy_helper
 
 from edge_road.errors import EdgeRoadError
 
@@ -21,6 +21,17 @@ def read_model(content: bytes) -> ModelProto:
 def write_model(model: ModelProto) -> bytes:
     """The same model gives the same bytes."""
     return bytes(model.SerializeToString(deterministic=True))
+
+
+def put_nodes(graph: GraphProto, nodes: Sequence[NodeProto]) -> None:
+    """Replace the nodes of a graph, and drop the tensors that none of them reads."""
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    used = {name for node in copies for name in node.input}
+    tensors = [tensor for tensor in graph.initializer if tensor.name in used]
+    graph.ClearField("node")
+    graph.ClearField("initializer")
+    graph.node.extend(copies)
+    graph.initializer.extend(tensors)
 
 
 def make_anonymous(model: ModelProto) -> None:

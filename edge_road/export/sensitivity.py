@@ -1,33 +1,77 @@
-"""Which layers suffer most from INT8: each one is quantised alone and the logits are compared."""
+"""Which layers suffer most from INT8, and how few of them must stay in float."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.conditions import ClassList
-from edge_road.export.quantize import quantizable_nodes, quantize
+from edge_road.export.quantize import Int8Layers, quantize
 from edge_road.frames import Floats, Images
 
 
-def least_sensitive(
-    onnx_bytes: bytes, reach: Mapping[str, float], classes: ClassList, images_NHWC: Images, keep_float: int
-) -> list[str]:
-    """The nodes to quantise: all that can be but the `keep_float` most sensitive, in graph order."""
-    names = [node.name for node in quantizable_nodes(onnx_bytes)]
-    if keep_float == 0:
-        return names
+@dataclass(frozen=True)
+class Trial:
+    """One choice of float layers, and what it does to the answers."""
+
+    kept_float: tuple[str, ...]
+    agreement: float
+    """share of labels that are the float model's"""
+    logit_error: float
+    """mean |difference|"""
+
+
+def by_sensitivity(
+    onnx_bytes: bytes, layers: Int8Layers, classes: ClassList, images_NHWC: Images
+) -> list[tuple[str, float]]:
+    """Every layer with the mean change of the logits when it alone is INT8, the worst first."""
     reference_NC = _logits(onnx_bytes, classes, images_NHWC)
-    damage = {
-        name: float(
-            np.abs(_logits(quantize(onnx_bytes, reach, {name}), classes, images_NHWC) - reference_NC).mean()
-        )
-        for name in names
-    }
-    kept = set(sorted(names, key=lambda name: damage[name], reverse=True)[:keep_float])
-    return [name for name in names if name not in kept]
+
+    def damage(name: str) -> float:
+        logits_NC = _logits(quantize(onnx_bytes, layers, {name}), classes, images_NHWC)
+        return float(np.abs(logits_NC - reference_NC).mean())
+
+    return sorted(((name, damage(name)) for name in layers), key=lambda row: -row[1])
+
+
+def fewest_float(
+    order: Sequence[str], judge: Callable[[tuple[str, ...]], Trial], wanted: float, most: int
+) -> tuple[Trial, list[Trial]]:
+    """The choice with the fewest float layers that agrees well enough, and every trial, by their number.
+
+    More float layers are taken to agree better, so the number is found by halving. If even `most` do not
+    suffice, the choice is the trial that agrees best, and the gate will have its say.
+    """
+    most = min(most, len(order))
+    trials = {0: judge(())}
+    low, high = 0, most
+    if trials[0].agreement < wanted and most:
+        trials[most] = judge(tuple(order[:most]))
+        while trials[high].agreement >= wanted and high - low > 1:
+            middle = (low + high) // 2
+            trials[middle] = judge(tuple(order[:middle]))
+            low, high = (low, middle) if trials[middle].agreement >= wanted else (middle, high)
+    rows = [trials[count] for count in sorted(trials)]
+    enough = [trial for trial in rows if trial.agreement >= wanted]
+    return (enough or [max(rows, key=lambda trial: trial.agreement)])[0], rows
+
+
+def agreement_trial(
+    onnx_bytes: bytes, layers: Int8Layers, classes: ClassList, images_NHWC: Images
+) -> Callable[[tuple[str, ...]], Trial]:
+    """A judge for `fewest_float`."""
+    reference_NC = _logits(onnx_bytes, classes, images_NHWC)
+
+    def judge(kept_float: tuple[str, ...]) -> Trial:
+        chosen = layers.keys() - set(kept_float)
+        logits_NC = _logits(quantize(onnx_bytes, layers, chosen), classes, images_NHWC)
+        agreement = (logits_NC.argmax(axis=1) == reference_NC.argmax(axis=1)).mean()
+        return Trial(kept_float, float(agreement), float(np.abs(logits_NC - reference_NC).mean()))
+
+    return judge
 
 
 def _logits(onnx_bytes: bytes, classes: ClassList, images_NHWC: Images) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ class Outcome:
 @dataclass
 class Steps:
     clock: Clock = field(default_factory=SystemClock)
+    _pending: list[str] = field(default_factory=list)
 
     @contextmanager
     def step(self, title: str) -> Iterator[Outcome]:
@@ -29,3 +30,17 @@ class Steps:
             print("failed", flush=True)
             raise
         print(f"{outcome.text:<62} {(self.clock.mono_ns() - start_ns) / 1e9:6.1f} s", flush=True)
+        for line in self._pending:
+            print(f"  {'':<22}{line}", flush=True)
+        self._pending.clear()
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Printed after the step that is under way."""
+        self._pending.extend(table_lines(header, rows))
+
+
+def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(header, *rows)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (header, *rows)
+    ]

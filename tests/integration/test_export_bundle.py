@@ -34,7 +34,7 @@ images = 24
 sensitivity_images = 4
 keep_float = 2
 """
-QUICK = TARGET.replace('name = "test"', 'name = "test"\ntensorrt = false').replace(
+QUICK = TARGET.replace('name = "test"', 'name = "test"\ntensorrt = false\nfloat16 = false').replace(
     "keep_float = 2", "keep_float = 0"
 )
 
@@ -80,7 +80,7 @@ def export_quickly(quick: Path, *arguments: str) -> int:
 
 def test_the_bundle_holds_both_models_and_what_a_vehicle_must_know(bundle: Bundle) -> None:
     manifest = bundle.manifest
-    assert list(manifest.artefacts) == ["float32", "int8"]
+    assert list(manifest.artefacts) == ["float32", "float16", "int8"]
     assert manifest.input_shape == (0, 64, 64, 3)
     assert manifest.calibration is not None
     assert manifest.calibration.images == 24
@@ -90,7 +90,7 @@ def test_the_bundle_holds_both_models_and_what_a_vehicle_must_know(bundle: Bundl
         assert 0.4 <= artefact.confidence_threshold <= 0.7
     assert set(manifest.smoke_limits) == set(SMOKE_TESTS)
     assert len(bundle.probe().labels_N) == 24
-    assert set(bundle.probe().logits_NC) == {"float32", "int8"}
+    assert set(bundle.probe().logits_NC) == {"float32", "float16", "int8"}
 
 
 def test_the_bundle_computes_what_torch_computes(place: Path, bundle: Bundle) -> None:
@@ -135,8 +135,10 @@ def test_a_second_export_of_the_run_has_the_same_digest(
 def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
     quick: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # 24 images of calibration noise alone, and every activation cut off at its median.
-    harsh = QUICK.replace("keep_float = 0", "keep_float = 0\npercentile = 51.0")
+    # Every activation cut off at its median, and the weights not fitted to that.
+    harsh = QUICK.replace(
+        "keep_float = 0", 'keep_float = 0\nrefit = false\nmethod = "percentile"\npercentile = 51.0'
+    )
     (quick / "quick.toml").write_text(harsh)
     assert export_quickly(quick) == 0
     made = load_bundle(quick / "bundles" / "tiny-0001")
@@ -249,7 +251,7 @@ def test_on_a_device_a_bundle_becomes_engines(
     copied = Path(shutil.copytree(bundle.path, tmp_path / "tiny"))
     install_fake_gpu(monkeypatch)
     install_fake_tensorrt(monkeypatch)
-    assert command("to-trt", [str(copied), "--require-engine", "--target", "jetson_orin"]) == 0
+    assert command("to-trt", [str(copied), "--require-engine", "--target", "jetson_orin_nano"]) == 0
     records = store_of(copied).records()
     assert {record.key.precision for record in records} == set(bundle.manifest.artefacts)
     assert all(record.off_by is not None for record in records)
@@ -263,7 +265,7 @@ def test_verify_shows_what_the_bundle_keeps(
     assert command("verify", [str(bundle.path), "--data", str(place / "pictures")]) == 0
     text = capsys.readouterr().out
     assert bundle.digest in text
-    assert text.count("passed") == 2
+    assert text.count("passed") == 3
     assert "120 images" in text
 
 

@@ -9,11 +9,11 @@ from tiny_onnx import SIZE, conv_bytes, conv_graph, noise_images
 
 from edge_road.errors import DataError
 from edge_road.export.calibration import (
-    SMALLEST_RANGE,
-    Histogram,
+    PIXELS_OF_IMAGE,
     activation_reach,
+    sample_activations,
     stratified_positions,
-    with_noise,
+    with_perturbations,
 )
 from edge_road.export.target import CalibrationSettings
 
@@ -40,64 +40,54 @@ def test_a_seed_gives_one_draw() -> None:
     assert len(set(first.tolist())) == 9
 
 
-def test_a_quarter_of_the_images_gets_noise_and_the_originals_stay() -> None:
-    images_NHWC = np.full((8, *SIZE, 3), 128, np.uint8)
-    settings = CalibrationSettings(noisy_share=0.25, sigma=0.2)
-    noisy_NHWC = with_noise(images_NHWC, settings, np.random.default_rng(0))
-    changed_N = (noisy_NHWC != 128).any(axis=(1, 2, 3))
-    assert changed_N.sum() == 2
-    assert noisy_NHWC[changed_N].std() == pytest.approx(0.2 * 255, rel=0.1)
+def test_every_class_gets_the_same_share_of_each_perturbation_and_the_originals_stay() -> None:
+    images_NHWC = np.full((24, *SIZE, 3), 128, np.uint8)
+    labels_N = np.repeat([0, 1, 2], 8)
+    settings = CalibrationSettings(perturbed_share=0.5, perturbations=("gaussian_60", "dark"))
+    result_NHWC = with_perturbations(images_NHWC, labels_N, settings, seed=0)
+    noisy_N = result_NHWC.std(axis=(1, 2, 3)) > 20
+    dark_N = result_NHWC.mean(axis=(1, 2, 3)) < 100
+    assert np.bincount(labels_N[noisy_N]).tolist() == [2, 2, 2]
+    assert np.bincount(labels_N[dark_N]).tolist() == [2, 2, 2]
+    assert not (noisy_N & dark_N).any()
     assert (images_NHWC == 128).all()
 
 
 def test_without_images_there_is_nothing_to_calibrate() -> None:
     with pytest.raises(DataError, match="no training images"):
-        with_noise(noise_images(0), CalibrationSettings(), np.random.default_rng(0))
+        with_perturbations(noise_images(0), np.zeros(0, np.int64), CalibrationSettings(), seed=0)
 
 
-def histogram_of(values: np.ndarray) -> Histogram:
-    histogram = Histogram(float(np.abs(values).max()))
-    histogram.add(values.astype(np.float32))
-    return histogram
+def test_one_class_alone_still_calibrates() -> None:
+    images_NHWC = with_perturbations(noise_images(16), np.zeros(16, np.int64), CalibrationSettings(), seed=0)
+    assert (images_NHWC != noise_images(16)).any(axis=(1, 2, 3)).sum() == 8
 
 
-def test_a_percentile_leaves_out_the_outliers() -> None:
-    values = np.concatenate([np.linspace(-1, 1, 99_990), np.full(10, 100.0)])
-    reach = histogram_of(values).reach(CalibrationSettings(percentile=99.9))
-    assert reach == pytest.approx(1.0, abs=0.06)
-    assert histogram_of(values).reach(CalibrationSettings(percentile=100.0)) == 100.0
-
-
-def test_the_least_squared_error_lies_between_clipping_and_coarse_steps() -> None:
-    values = np.random.default_rng(0).laplace(size=200_000)
-    reach = histogram_of(values).reach(CalibrationSettings(method="mse"))
-
-    def error(limit: float) -> float:
-        step = limit / 127
-        rounded = np.clip(np.rint(values / step), -127, 127) * step
-        return float(np.mean((values - rounded) ** 2))
-
-    assert error(reach) <= 1.05 * min(error(limit) for limit in np.linspace(1, np.abs(values).max(), 200))
+def test_a_perturbation_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="'gausian_40'"):
+        CalibrationSettings(perturbations=("gausian_40",))
 
 
 def test_reach_of_real_activations_is_their_largest_value_at_100_percent() -> None:
     images_NHWC = noise_images(4)
-    reach = activation_reach(conv_bytes(), ["unit", "a"], images_NHWC, CalibrationSettings(percentile=100.0))
+    settings = CalibrationSettings(method="percentile", percentile=100.0)
+    reach = activation_reach(sample_activations(conv_bytes(), ["unit", "a"], images_NHWC), settings)
     assert reach["unit"] == pytest.approx(images_NHWC.max() / 255, rel=1e-5)
     assert reach["a"] > 0
 
 
-def test_an_activation_that_is_always_zero_gets_no_zero_scale() -> None:
-    black = np.zeros((2, *SIZE, 3), np.uint8)
-    reach = activation_reach(conv_bytes(), ["unit"], black, CalibrationSettings())
-    assert reach["unit"] >= SMALLEST_RANGE / 2048
-    assert histogram_of(np.array([1e-12])).reach(CalibrationSettings()) == SMALLEST_RANGE
+def test_a_sample_holds_pixels_of_every_image_with_their_channels() -> None:
+    found = sample_activations(conv_bytes(), ["a", "g"], noise_images(5))
+    assert found["a"].samples_SC.shape == (5 * PIXELS_OF_IMAGE, 6)
+    assert found["a"].of_pixels
+    assert found["g"].samples_SC.shape == (5, 6)
+    assert not found["g"].of_pixels
 
 
-def test_a_model_that_gives_nan_is_refused() -> None:
+def test_a_model_whose_values_overflow_is_refused() -> None:
     model = conv_graph()
     model.graph.initializer[2].CopyFrom(
-        numpy_helper.from_array(np.full((6, 3, 3, 3), np.nan, np.float32), "stem")
+        numpy_helper.from_array(np.full((6, 3, 3, 3), 3e38, np.float32), "stem")
     )
     with pytest.raises(DataError, match="undefined"):
-        activation_reach(model.SerializeToString(), ["a"], noise_images(2), CalibrationSettings())
+        sample_activations(model.SerializeToString(), ["a"], noise_images(2))

@@ -2,114 +2,192 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 import pytest
 
-from edge_road.evaluation.metrics import DangerRate
-from edge_road.evaluation.scores import Evaluation, Score
-from edge_road.export.gate import Check, Parity, Quality, Verdict, judge_float, judge_int8
+from edge_road.conditions import ROAD_CLASSES
+from edge_road.evaluation.scores import Evaluation, score
+from edge_road.export.gate import (
+    Answers,
+    Built,
+    Check,
+    Parity,
+    Quality,
+    Verdict,
+    judge_float,
+    judge_reduced,
+)
 from edge_road.export.rtx_check import Kernel, RtxReport
-from edge_road.export.target import FloatLimits, Int8Limits
+from edge_road.export.target import Float16Limits, FloatLimits, Int8Limits
+from edge_road.frames import Prediction
 
 CONV = Kernel("correlation", ("Int8",), ("Int8", "Float"), ("Conv_3",))
 FLOAT_CONV = Kernel("correlation", ("Float",), ("Float",), ("Conv_5",))
 BUILT = RtxReport("built", "1.7", kernels=(CONV, CONV, CONV, FLOAT_CONV))
-SAME = Parity(1000, 0, 0.2, 10.0)
+LABELS_N = np.arange(1000) % 3
+CONDITIONS = ("gaussian_10", "gaussian_40", "jpeg", "dark")
+Flips = dict[tuple[int, int], int]
 
 
-def score(name: str = "clean", accuracy: float = 0.95, missed: int = 5, **recall: float) -> Score:
-    return Score(
-        name=name,
-        runs=1,
-        accuracy=accuracy,
-        accuracy_std=None,
-        state_accuracy=accuracy,
-        macro_f1=accuracy,
-        recall={"dry": 0.95, "wet": 0.9, "icy": 0.98, **recall},
-        danger=DangerRate(rate=missed / 500, low=0.0, high=1.0, icy=500),
-        calibration_error=0.02,
-        not_finite=0,
-    )
+def said(labels_N: np.ndarray, flips: Flips) -> np.ndarray:
+    said_N = labels_N.copy()
+    for (truth, wrong), count in flips.items():
+        said_N[np.flatnonzero(labels_N == truth)[:count]] = wrong
+    return said_N
 
 
-def evaluation(clean: Score, *perturbed: Score, images: int = 1000) -> Evaluation:
+def answers(labels_N: np.ndarray, rows: list[Flips]) -> Answers:
+    said_RN = np.array([said(labels_N, flips) for flips in rows])
+    return Answers(said_RN == labels_N, said_RN[:, labels_N == 2] == 2, said_RN, labels_N)
+
+
+def evaluation(heard: Answers, names: tuple[str, ...], sure: float) -> Evaluation:
+    def prediction(said_N: np.ndarray) -> Prediction:
+        rows_NC = np.full((len(said_N), 3), (1 - sure) / 2, np.float32)
+        rows_NC[np.arange(len(said_N)), said_N] = sure
+        return Prediction(rows_NC, rows_NC, rows_NC)
+
+    scores = [
+        score(n, [prediction(row_N)], heard.labels_N, ROAD_CLASSES) for n, row_N in zip(names, heard.said_RN)
+    ]
     return Evaluation(
         artefact="x",
-        classes=("dry", "wet", "icy"),
-        images=images,
-        images_of_class={"dry": 400, "wet": 100, "icy": 500},
+        classes=ROAD_CLASSES.names,
+        images=len(heard.labels_N),
+        images_of_class=dict.fromkeys(ROAD_CLASSES.names, len(heard.labels_N) // 3),
         runs=1,
         seed=0,
-        clean=clean,
-        perturbed=perturbed,
+        clean=scores[0],
+        perturbed=tuple(scores[1:]),
         confusion=((1, 0, 0, 0),) * 3,
         mistakes=(),
     )
 
 
-def quality(dark: float = 0.8, gaussian: float = 0.9, **clean: Any) -> Quality:
-    others = [score(f"gaussian_{level}", gaussian) for level in (10, 30, 40, 60)]
-    robust = evaluation(score(), *others, score("dark", dark), images=100)
-    return Quality(evaluation(score(**clean)), robust)
+def quality(
+    clean: Flips | None = None,
+    perturbed: Flips | None = None,
+    dark: Flips | None = None,
+    images: int = 1000,
+    sure: float = 0.9,
+) -> Quality:
+    labels_N = LABELS_N[:images]
+    clean_answers = answers(labels_N, [clean or {}])
+    robust_answers = answers(labels_N, [*(perturbed or {} for _ in CONDITIONS[:-1]), dark or perturbed or {}])
+    first = Answers(
+        *(a[:1] for a in (robust_answers.right_RN, robust_answers.warned_RN)),
+        robust_answers.said_RN[:1],
+        labels_N,
+    )
+    both = Answers(
+        first.right_RN, first.warned_RN, np.vstack([first.said_RN, robust_answers.said_RN]), labels_N
+    )
+    return Quality(
+        evaluation(clean_answers, ("clean",), sure),
+        evaluation(both, ("clean", *CONDITIONS), sure),
+        clean_answers,
+        robust_answers,
+    )
 
 
-def int8_verdict(worse: Quality, parity: Parity = SAME, rtx: RtxReport | None = BUILT) -> Verdict:
-    return judge_int8(quality(), worse, parity, rtx, Int8Limits())
+def verdict(worse: Quality, rtx: RtxReport | None = BUILT, size: float = 0.3) -> Verdict:
+    images = len(worse.clean_answers.labels_N)
+    return judge_reduced(quality(images=images), worse, Built(size, rtx), Int8Limits())
+
+
+def names(judged: Verdict) -> list[str]:
+    return [check.name for check in judged.checks if not check.passed]
 
 
 def test_an_equal_int8_model_is_released() -> None:
-    verdict = int8_verdict(quality())
-    assert verdict.passed
-    assert len(verdict.checks) == 9
+    judged = verdict(quality())
+    assert judged.passed
+    assert [check.name for check in judged.checks] == [
+        "agreement with float",
+        "agreement under perturbation",
+        "accuracy drop",
+        "recall drop of dry",
+        "recall drop of wet",
+        "recall drop of icy",
+        "danger rate rise",
+        "calibration error rise",
+        "mean accuracy drop under perturbation",
+        "accuracy drop under gaussian_10",
+        "danger rate rise under perturbation",
+        "file size against float",
+        "INT8 kernels",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("worse", "reason"),
+    ("worse", "reasons"),
     [
-        (quality(accuracy=0.93), "accuracy drop 0.02 (at most 0.01)"),
-        (quality(wet=0.8), "recall drop of wet 0.1 (at most 0.03)"),
-        (quality(missed=15), "danger rate rise 0.02 (at most 0.01)"),
-        (quality(gaussian=0.85), "mean accuracy drop under perturbation 0.04 (at most 0.03)"),
-        (quality(dark=0.68), "accuracy drop under dark 0.12 (at most 0.1)"),
+        (quality({(0, 1): 6, (1, 0): 6}), ["accuracy drop"]),
+        (quality({(1, 0): 12}), ["accuracy drop", "recall drop of wet"]),
+        (quality({(2, 0): 8}), ["danger rate rise"]),
+        (quality(perturbed={(0, 1): 14}), ["mean accuracy drop under perturbation"]),
+        (quality(dark={(0, 1): 50}), ["mean accuracy drop under perturbation", "accuracy drop under dark"]),
+        (quality(perturbed={(2, 0): 9}), ["danger rate rise under perturbation"]),
+        (quality(sure=0.94), []),
+        (quality(sure=0.8), ["calibration error rise"]),
     ],
 )
-def test_each_loss_is_refused_and_named(worse: Quality, reason: str) -> None:
-    assert int8_verdict(worse).reasons == (reason,)
+def test_each_loss_is_refused_and_named(worse: Quality, reasons: list[str]) -> None:
+    assert names(verdict(worse)) == reasons
 
 
 def test_disagreement_is_refused_though_the_accuracy_is_the_same() -> None:
-    verdict = int8_verdict(quality(), parity=Parity(1000, 30, 0.5, 10.0))
-    assert verdict.reasons == ("agreement with float 0.97 (at least 0.98)",)
+    """Fifteen other mistakes than before: as many right, but another model."""
+    before = quality({(0, 1): 15})
+    after = quality({(1, 0): 15})
+    judged = judge_reduced(before, after, Built(0.3, None), Int8Limits(recall_drop=0.1))
+    assert judged.reasons == ("agreement with float 0.97 (at least 0.98)",)
 
 
-def test_too_few_int8_kernels_are_refused() -> None:
+def test_a_loss_that_chance_may_have_made_is_not_held_against_the_model() -> None:
+    """Three of 260 images are 1.15 points, but a coin gives three heads in a row once in eight."""
+    judged = verdict(quality({(2, 0): 2, (0, 1): 1}, images=260))
+    assert judged.passed
+    forgiven = [check for check in judged.checks if check.forgiven]
+    assert [check.name for check in forgiven] == ["accuracy drop", "danger rate rise"]
+    assert "chance 0.12" in forgiven[0].text
+    assert not verdict(quality({(2, 0): 2, (0, 1): 3}, images=260)).passed
+
+
+def test_beyond_the_ceiling_chance_is_no_excuse() -> None:
+    """Three of 86 icy images are 3.5 points: too dear to wait for certainty."""
+    judged = verdict(quality({(2, 0): 3}, images=260))
+    assert judged.reasons[0].startswith("danger rate rise 0.0349 (at most 0.0116), 95 % interval")
+
+
+def test_too_few_int8_kernels_and_too_large_a_file_are_refused() -> None:
     half = RtxReport("built", "1.7", kernels=(CONV, FLOAT_CONV))
-    assert int8_verdict(quality(), rtx=half).reasons == ("INT8 kernels 0.5 (at least 0.7)",)
+    assert verdict(quality(), rtx=half).reasons == ("INT8 kernels 0.5 (at least 0.7)",)
+    assert verdict(quality(), size=0.5).reasons == ("file size against float 0.5 (at most 0.35)",)
+    assert judge_reduced(quality(), quality(), Built(0.5, half), Float16Limits()).passed
 
 
 def test_what_tensorrt_refuses_is_refused_in_its_own_words() -> None:
     refused = RtxReport("refused", "1.7", reasons=("Conv_3: zero point must be 0",))
-    assert int8_verdict(quality(), rtx=refused).reasons == (
-        "TensorRT refuses it: Conv_3: zero point must be 0",
-    )
+    assert verdict(quality(), rtx=refused).reasons == ("TensorRT refuses it: Conv_3: zero point must be 0",)
     assert not judge_float(Parity(200, 0, 1e-6, 10.0), refused, FloatLimits()).passed
 
 
 @pytest.mark.parametrize("rtx", [None, RtxReport("not installed")])
 def test_without_tensorrt_rtx_the_other_checks_decide(rtx: RtxReport | None) -> None:
-    assert int8_verdict(quality(), rtx=rtx).passed
-    assert not int8_verdict(quality(accuracy=0.5), rtx=rtx).passed
+    assert verdict(quality(), rtx=rtx).passed
+    assert not verdict(quality({(0, 1): 100}), rtx=rtx).passed
 
 
 def test_one_image_may_always_differ() -> None:
-    """Of 20 images one is 5 %: a limit of 2 % would only ask for luck."""
-    assert int8_verdict(quality(), parity=Parity(20, 1, 0.1, 10.0)).passed
-    assert not int8_verdict(quality(), parity=Parity(20, 2, 0.1, 10.0)).passed
+    """Of 21 images one is 5 %: a limit of 2 % would only ask for luck."""
+    assert verdict(quality({(0, 1): 1}, images=21)).passed
+    assert not verdict(quality({(0, 1): 2}, images=21)).passed
 
 
 def test_a_better_int8_model_is_not_punished() -> None:
-    assert int8_verdict(quality(accuracy=0.99, missed=0, dark=0.9, wet=1.0)).passed
+    before = quality({(2, 0): 9})
+    assert judge_reduced(before, quality(), Built(0.3, None), Int8Limits()).passed
 
 
 def test_float_must_equal_torch() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import numpy_helper
@@ -10,10 +13,19 @@ from tiny_onnx import SIZE, conv_bytes, conv_graph, noise_images
 from edge_road.backends.onnx_check import check_onnx
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.conditions import ROAD_CLASSES
-from edge_road.export.calibration import activation_reach
+from edge_road.export.calibration import sample_activations
 from edge_road.export.onnx_edit import read_model, write_model
-from edge_road.export.quantize import quantizable_nodes, quantize, quantize_weight, quantized_tensors
-from edge_road.export.sensitivity import least_sensitive
+from edge_road.export.quantize import (
+    Int8Layer,
+    int8_layers,
+    int8_work_share,
+    multiply_adds,
+    quantizable_nodes,
+    quantize,
+    quantize_weight,
+    quantized_tensors,
+)
+from edge_road.export.sensitivity import Trial, agreement_trial, by_sensitivity, fewest_float
 from edge_road.export.target import CalibrationSettings
 
 
@@ -21,14 +33,15 @@ def names(content: bytes) -> list[str]:
     return [node.name for node in quantizable_nodes(content)]
 
 
-def reach_of(content: bytes) -> dict[str, float]:
-    return activation_reach(content, quantized_tensors(content), noise_images(16), CalibrationSettings())
+def layers_of(content: bytes, **settings: Any) -> dict[str, Int8Layer]:
+    activations = sample_activations(content, quantized_tensors(content), noise_images(16))
+    return int8_layers(content, activations, CalibrationSettings(**settings))
 
 
 @pytest.fixture(scope="module")
 def int8_bytes() -> bytes:
     content = conv_bytes()
-    return quantize(content, reach_of(content), names(content))
+    return quantize(content, layers_of(content), names(content))
 
 
 def test_depthwise_convolutions_stay_in_float() -> None:
@@ -40,7 +53,7 @@ def test_only_inputs_of_convolutions_and_linear_layers_are_quantised(int8_bytes:
     consumers = {node.op_type for node in graph.node if any(name.endswith("_dq") for name in node.input)}
     assert consumers == {"Conv", "Gemm"}
     quantised = [node for node in graph.node if node.op_type == "QuantizeLinear"]
-    assert sorted(node.input[0] for node in quantised) == ["c", "features", "g", "unit"]
+    assert sorted(node.input[0] for node in quantised) == ["c_balanced", "features", "g", "unit"]
 
 
 def test_zero_points_are_zero_scales_are_positive_and_no_bias_is_quantised(int8_bytes: bytes) -> None:
@@ -78,8 +91,8 @@ def test_a_tensor_that_feeds_two_layers_is_quantised_once() -> None:
         numpy_helper.from_array(np.ones((6, 6, 1, 1), np.float32), "depthwise")
     )
     content = write_model(model)
-    graph = read_model(quantize(content, reach_of(content), names(content))).graph
-    assert sum(node.op_type == "QuantizeLinear" and node.input[0] == "b" for node in graph.node) == 1
+    graph = read_model(quantize(content, layers_of(content), names(content))).graph
+    assert sum(node.op_type == "QuantizeLinear" and node.input[0] == "b_balanced" for node in graph.node) == 1
 
 
 @pytest.mark.parametrize(("axis", "channels"), [(0, 4), (1, 3)])
@@ -92,6 +105,29 @@ def test_the_largest_weight_of_each_channel_becomes_127(axis: int, channels: int
     assert np.abs(values * scales.reshape(shape) - weight).max() <= scales.max() / 2 + 1e-7
 
 
+def test_refitting_and_balancing_come_closer_to_the_float_model() -> None:
+    content, images_NHWC = conv_bytes(), noise_images(40, seed=3)
+
+    def logits(model_bytes: bytes) -> np.ndarray:
+        return OnnxPredictor(model_bytes, ROAD_CLASSES, SIZE, name="x").predict(images_NHWC).logits_NC
+
+    def error(refit: bool) -> float:
+        layers = layers_of(content, refit=refit)
+        return float(np.abs(logits(quantize(content, layers, layers)) - logits(content)).mean())
+
+    assert error(refit=True) < 0.9 * error(refit=False)
+
+
+def test_the_share_of_the_work_counts_multiply_adds(int8_bytes: bytes) -> None:
+    work = multiply_adds(int8_bytes)
+    assert work["Conv_3"] == (16 * 24 * 6 * 3 * 9, True)
+    assert work["Conv_5"] == (14 * 22 * 6 * 9, False)
+    assert int8_work_share(int8_bytes) == pytest.approx(
+        1 - work["Conv_5"][0] / sum(n for n, _ in work.values())
+    )
+    assert int8_work_share(conv_bytes()) == 0.0
+
+
 def test_a_channel_of_zeros_gets_a_scale_that_is_not_zero() -> None:
     values, scales = quantize_weight(np.zeros((2, 3), np.float32), 0)
     assert (values == 0).all()
@@ -100,13 +136,28 @@ def test_a_channel_of_zeros_gets_a_scale_that_is_not_zero() -> None:
 
 def test_equal_graphs_give_equal_bytes(int8_bytes: bytes) -> None:
     content = conv_bytes()
-    assert quantize(content, reach_of(content), names(content)) == int8_bytes
+    assert quantize(content, layers_of(content), names(content)) == int8_bytes
 
 
-def test_the_most_sensitive_layer_stays_in_float() -> None:
-    """A reach far below the values clips one layer's input: that layer must be the one left out."""
+def test_the_layer_that_suffers_most_comes_first() -> None:
+    """A step far too coarse for one layer's input: that layer must be the one."""
     content = conv_bytes()
-    reach = {**reach_of(content), "c": 1e-4}
-    chosen = least_sensitive(content, reach, ROAD_CLASSES, noise_images(6), keep_float=1)
-    assert chosen == ["Conv_3", "Gemm_10", "Gemm_11"]
-    assert least_sensitive(content, reach, ROAD_CLASSES, noise_images(6), keep_float=0) == names(content)
+    layers = layers_of(content)
+    layers["Conv_6"] = replace(layers["Conv_6"], input_scale=1.0)
+    order = by_sensitivity(content, layers, ROAD_CLASSES, noise_images(6))
+    assert order[0][0] == "Conv_6"
+    assert {name for name, _ in order} == set(names(content))
+    judge = agreement_trial(content, layers, ROAD_CLASSES, noise_images(20))
+    assert judge(("Conv_6",)).logit_error < 0.5 * judge(()).logit_error
+
+
+@pytest.mark.parametrize("needed", range(10))
+def test_the_search_finds_the_fewest_float_layers(needed: int) -> None:
+    order = [f"Conv_{number}" for number in range(9)]
+
+    def judge(kept: tuple[str, ...]) -> Trial:
+        return Trial(kept, 0.99 if len(kept) >= needed else 0.9 + 0.001 * len(kept), 0.0)
+
+    choice, trials = fewest_float(order, judge, wanted=0.98, most=8)
+    assert choice.kept_float == tuple(order[: min(needed, 8)])
+    assert len(trials) <= 5

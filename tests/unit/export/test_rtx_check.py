@@ -13,9 +13,9 @@ from onnx import helper, numpy_helper
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
 from edge_road.export import rtx_check as rtx
-from edge_road.export.calibration import activation_reach
+from edge_road.export.calibration import sample_activations
 from edge_road.export.onnx_edit import read_model, write_model
-from edge_road.export.quantize import quantizable_nodes, quantize, quantized_tensors
+from edge_road.export.quantize import int8_layers, quantize, quantized_tensors
 from edge_road.export.rtx_check import Kernel, parse_kernel, rtx_check
 from edge_road.export.target import CalibrationSettings
 from edge_road.export.trt_network import BuildShape
@@ -36,8 +36,9 @@ needs_rtx = pytest.mark.skipif(
 
 def int8_bytes() -> bytes:
     content = conv_bytes()
-    reach = activation_reach(content, quantized_tensors(content), noise_images(4), CalibrationSettings())
-    return quantize(content, reach, [node.name for node in quantizable_nodes(content)])
+    activations = sample_activations(content, quantized_tensors(content), noise_images(8))
+    layers = int8_layers(content, activations, CalibrationSettings())
+    return quantize(content, layers, layers)
 
 
 def test_a_line_of_the_build_log_becomes_a_kernel() -> None:

@@ -12,8 +12,15 @@ from edge_road.export.target import Target, load_target
 
 def test_a_name_means_the_file_that_is_shipped_and_none_means_vehicle() -> None:
     assert load_target().name == "vehicle"
-    assert load_target("jetson_orin").engine.largest_batch == 4
+    assert load_target("jetson_orin_nano").engine.largest_batch == 4
     assert not load_target("cpu").int8
+
+
+@pytest.mark.parametrize("name", ["cpu", "jetson_agx_orin", "jetson_orin_nano", "rtx_desktop", "vehicle"])
+def test_every_shipped_target_is_valid_and_named_as_its_file(name: str, root: Path) -> None:
+    assert load_target(name).name == name
+    text = (root / "export" / "targets" / f"{name}.toml").read_text()
+    assert text.startswith("# ")
 
 
 def test_an_installation_without_the_clone_has_the_default(
@@ -26,13 +33,15 @@ def test_an_installation_without_the_clone_has_the_default(
 def test_the_shipped_default_has_the_limits_of_the_code() -> None:
     shipped, built_in = load_target(), Target(name="vehicle")
     assert shipped.int8_limits == built_in.int8_limits
+    assert shipped.float16_limits == built_in.float16_limits
     assert shipped.float_limits == built_in.float_limits
+    assert shipped.calibration == built_in.calibration
 
 
 def test_a_misspelt_name_or_key_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_target("jetson_orion")
-    assert "jetson_orin.toml" in caught.value.details["to do"]
+        load_target("jetson_orion_nano")
+    assert "jetson_orin_nano.toml" in caught.value.details["to do"]
     path = tmp_path / "own.toml"
     path.write_text('name = "own"\n[int8_limits]\nagreemnt = 0.9\n')
     with pytest.raises(ConfigError, match="agreemnt") as caught:
