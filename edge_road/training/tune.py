@@ -8,22 +8,21 @@ they fall below the median of the others at the same epoch. All is judged on val
 from __future__ import annotations
 
 import argparse
-import fcntl
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from edge_road import workspace
-from edge_road.config import StrictModel, load_settings, write_settings
+from edge_road.config import StrictModel, load_settings, settings_digest, write_settings
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import Recipe
 from edge_road.run_record import CHECKPOINT_FOLDER
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.training.run_folder import claimed
 from edge_road.training.search import Range, parse_ranges
+from edge_road.training.study_locks import alone_in, hold_trial, is_abandoned, release_trial
 
 BEST_FILE = "best.toml"
 EXAMPLE = """\
@@ -82,29 +81,50 @@ class Tuning:
     def work(self, name: str | None, storage: str | None) -> None:
         self.folder = workspace.home() / "studies" / (name or self.recipe.name)
         self.folder.mkdir(parents=True, exist_ok=True)
-        with _alone_in(self.folder):
+        with alone_in(self.folder):
             study = self._open(storage or f"sqlite:///{self.folder / 'study.db'}")
         while (trial := self._next(study)) is not None:
             self._try(study, trial)
+            release_trial(self.folder, trial.number, self.held)
             self._write_best(study)
         self._tell(study)
 
     def _open(self, storage: str) -> Any:
         import optuna  # slow: --help need not wait for it
+        from sqlalchemy.exc import SQLAlchemyError
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         startup = max(1, min(5, self.trials // 4))
         pruner = optuna.pruners.MedianPruner(startup, n_warmup_steps=self.recipe.training.epochs // 4)
-        study = optuna.create_study(
-            storage=storage,
-            study_name=self.folder.name,
-            direction="maximize",
-            pruner=pruner,
-            load_if_exists=True,
-        )
+        try:
+            study = optuna.create_study(
+                storage=storage,
+                study_name=self.folder.name,
+                direction="maximize",
+                pruner=pruner,
+                load_if_exists=True,
+            )
+        except (optuna.exceptions.OptunaError, SQLAlchemyError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError("the study cannot be opened", where=storage, got=reason) from None
+        self._refuse_other_question(study)
         if not study.trials:
             study.enqueue_trial(self._own_values())
         return study
+
+    def _refuse_other_question(self, study: Any) -> None:
+        """Trials of another recipe or other ranges would mislead the choice of the next."""
+        asked = {"recipe": settings_digest(self.recipe), "under": list(self.under), "over": repr(self.ranges)}
+        found = study.user_attrs.get("asked")
+        if found is None:
+            study.set_user_attr("asked", asked)
+        elif found != asked:
+            raise ConfigError(
+                "this study asks something else",
+                where=self.folder.name,
+                got=f"another {' and '.join(key for key in asked if asked[key] != found.get(key))}",
+                fix="give this one a name of its own with --study",
+            )
 
     def _own_values(self) -> dict[str, Any]:
         """The recipe as it is goes first: the others are measured against it."""
@@ -119,10 +139,21 @@ class Tuning:
 
     def _next(self, study: Any) -> Any:
         """A trial of our own while there are fewer than wanted; failed ones do not count."""
-        with _alone_in(self.folder):
+        with alone_in(self.folder):
+            self._give_up_abandoned(study)
             states = [trial.state.name for trial in study.get_trials(deepcopy=False)]
             taken = sum(state in ("RUNNING", "COMPLETE", "PRUNED") for state in states)
-            return study.ask() if taken < self.trials else None
+            if max(taken, states.count("FAIL")) >= self.trials:
+                return None
+            trial = study.ask()
+            self.held = hold_trial(self.folder, trial.number)
+            return trial
+
+    def _give_up_abandoned(self, study: Any) -> None:
+        for trial in study.get_trials(deepcopy=False):
+            if trial.state.name == "RUNNING" and is_abandoned(self.folder, trial.number):
+                study.tell(trial.number, state=type(trial.state).FAIL)
+                print(f"trial {trial.number}: its worker has died", flush=True)
 
     def _try(self, study: Any, trial: Any) -> None:
         import optuna
@@ -208,14 +239,6 @@ def _refuse_unknown_perturbations(names: Sequence[str]) -> None:
     for name in names:
         if name != CLEAN:
             perturbation(name)
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Workers with one folder open a study and take trials in turn, so that none is taken twice."""
-    with open(folder / ".lock", "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,8 +14,11 @@ import pytest
 
 from edge_road import cli
 from edge_road.config import load_settings
+from edge_road.errors import TrainingError
 from edge_road.recipe import Recipe
 from edge_road.training.recipes import Wishes, read_recipe
+from edge_road.training.search import parse_ranges
+from edge_road.training.tune import Tuning
 
 RECIPE = """
 name = "tiny"
@@ -127,6 +130,50 @@ def test_a_range_that_no_trial_could_use_is_refused_before_any_training(
     assert cli.command("tune", ["--recipe", "synthetic", "--over", option]) == 2
     assert reason in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_the_trial_of_a_worker_that_died_is_given_up_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    tuning = Tuning(Wishes(recipe="synthetic"), parse_ranges(["method.sigma=0.1:0.2"]), ("clean",), trials=2)
+    tuning.folder = tmp_path
+    study = tuning._open(f"sqlite:///{tmp_path / 'study.db'}")
+    dead = tuning._next(study)
+    tuning.held.close()  # as the kernel does
+    alive = tuning._next(study)
+    held = tuning.held
+    replacement = tuning._next(study)
+    assert [dead.number, alive.number, replacement.number] == [0, 1, 2]
+    assert [trial.state.name for trial in study.trials] == ["FAIL", "RUNNING", "RUNNING"]
+    assert tuning._next(study) is None, "two are wanted, and two are under way"
+    held.close()
+
+
+def test_a_study_takes_no_trials_of_another_question_and_a_storage_must_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    arguments = ["--recipe", "synthetic", "--trials", "0", "--over"]
+    assert cli.command("tune", [*arguments, "method.sigma=0.1:0.2"]) == 2
+    assert "no trial came to its end" in capsys.readouterr().err
+    assert cli.command("tune", [*arguments, "method.sigma=0.1:0.3"]) == 2
+    assert "another over" in capsys.readouterr().err
+    assert cli.command("tune", [*arguments, "method.sigma=0.1:0.2", "--storage", "nonsense"]) == 2
+    assert "the study cannot be opened" in capsys.readouterr().err
+
+
+def test_trials_that_always_fail_come_to_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> float:
+        raise TrainingError("the loss is no longer a finite number")
+
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    monkeypatch.setattr(Tuning, "_train", fail)
+    arguments = ["--recipe", "synthetic", "--trials", "3", "--over", "method.sigma=0.1:0.2"]
+    assert cli.command("tune", arguments) == 2
+    assert "3 fail" in capsys.readouterr().err
 
 
 def test_nothing_to_vary_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
