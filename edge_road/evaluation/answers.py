@@ -22,6 +22,7 @@ BATCH = 64
 Answers = Mapping[str, Sequence[Prediction]]
 """condition -> one prediction for each run; only the clean one keeps its features"""
 Progress = Callable[[str], None]
+_MOST_PROCESSES = 8  # each holds a model and, for a run, torch: 0.7 GB
 _LEAST_FOR_A_PROCESS = 2000  # pictures: fewer are answered before a second process has started
 
 
@@ -88,9 +89,9 @@ def answers_of_all(
 
 
 def best_jobs(sources: Sequence[Source], names: Sequence[str], runs: int) -> int:
-    """One process for each processor that we may use, as far as there is work for them."""
+    """One process for each processor that we may use, as far as there is work and memory for them."""
     pictures = sum(len(tasks_of(0, names, runs)) * len(source.images_NHWC) for source in sources)
-    return max(1, min(len(os.sched_getaffinity(0)), pictures // _LEAST_FOR_A_PROCESS))
+    return max(1, min(len(os.sched_getaffinity(0)), pictures // _LEAST_FOR_A_PROCESS, _MOST_PROCESSES))
 
 
 def answer(

@@ -17,7 +17,7 @@ Shares = npt.NDArray[np.float64]
 
 
 class Difference(StrictModel):
-    """Accuracy of one entry minus that of the first, with the 95 % interval of a paired bootstrap."""
+    """A share of one entry minus that of the first, with the 95 % interval of a paired bootstrap."""
 
     difference: float
     low: float
@@ -32,26 +32,36 @@ class Comparison(StrictModel):
     entry: int
     """position of the entry that is compared with the first one"""
     conditions: dict[str, Difference]
+    """of the accuracy"""
+    danger: dict[str, Difference]
+    """of the danger rate, by condition; empty without icy pictures"""
     families: dict[str, Difference]
-    """mean over the five severities, where all were measured"""
+    """of the accuracy, as the mean over the five severities, where all were measured"""
 
 
 def compare_with_first(judged: Sequence[Judged], seed: int) -> tuple[Comparison, ...]:
-    base = judged[0].right
-    return tuple(_compare(number, each.right, base, seed) for number, each in enumerate(judged) if number)
+    return tuple(_compare(number, each, judged[0], seed) for number, each in enumerate(judged) if number)
 
 
-def _compare(entry: int, right: Mapping[str, Shares], base: Mapping[str, Shares], seed: int) -> Comparison:
-    families = {name for name, family in FAMILIES.items() if right.keys() >= set(family.names)}
+def _compare(entry: int, one: Judged, first: Judged, seed: int) -> Comparison:
+    measured = one.right.keys() & first.right.keys()
     return Comparison(
         entry=entry,
-        conditions={name: _difference(right[name], base[name], seed, name) for name in right if name in base},
+        conditions=_differences(one.right, first.right, seed),
+        danger=_differences(one.missed, first.missed, seed),
         families={
-            name: _difference(_mean_of(right, name), _mean_of(base, name), seed, name)
-            for name in FAMILIES
-            if name in families
+            name: _difference(_mean_of(one.right, name), _mean_of(first.right, name), seed, name)
+            for name, family in FAMILIES.items()
+            if measured >= set(family.names)
         },
     )
+
+
+def _differences(
+    shares: Mapping[str, Shares], base: Mapping[str, Shares], seed: int
+) -> dict[str, Difference]:
+    common = [name for name in shares if name in base and len(base[name])]
+    return {name: _difference(shares[name], base[name], seed, name) for name in common}
 
 
 def _mean_of(right: Mapping[str, Shares], family: str) -> Shares:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from edge_road.conditions import ClassList
+from edge_road.conditions import STATES, ClassList
 from edge_road.errors import DataError
 from edge_road.evaluation import metrics
 from edge_road.evaluation.answers import BATCH, Answers, Progress, answers_of
@@ -29,6 +29,8 @@ class Judged:
     clean: Prediction
     right: Mapping[str, npt.NDArray[np.float64]]
     """condition -> of each picture, the share of runs in which it was right"""
+    missed: Mapping[str, npt.NDArray[np.float64]]
+    """condition -> of each icy picture, the share of runs in which it was not called icy"""
 
 
 def judge(
@@ -76,12 +78,22 @@ def sum_up(
         mistakes=find_mistakes(clean, labels_N, classes, keys),
     )
     right = {name: _share_right(predictions, labels_N) for name, predictions in answers.items()}
-    return Judged(evaluation, clean, right)
+    missed = {name: _share_missed(predictions, labels_N, classes) for name, predictions in answers.items()}
+    return Judged(evaluation, clean, right, missed)
 
 
 def _share_right(predictions: Sequence[Prediction], labels_N: Labels) -> npt.NDArray[np.float64]:
     right_RN = np.stack([metrics.said(prediction) == labels_N for prediction in predictions])
     return np.asarray(right_RN.mean(axis=0), np.float64)
+
+
+def _share_missed(
+    predictions: Sequence[Prediction], labels_N: Labels, classes: ClassList
+) -> npt.NDArray[np.float64]:
+    true_N = metrics.true_states(labels_N, classes)
+    icy_N = true_N == STATES.index("icy")
+    missed_RN = np.stack([metrics.missed_ice(true_N, metrics.said_states(p, classes)) for p in predictions])
+    return np.asarray(missed_RN[:, icy_N].mean(axis=0), np.float64)
 
 
 def check_images(predictor: Predictor, images_NHWC: Images, labels_N: Labels) -> None:

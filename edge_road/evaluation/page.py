@@ -110,22 +110,25 @@ def _labelled(report: Report) -> list[tuple[str, Entry]]:
     ]
 
 
-Cell = tuple[Score | None, Difference | None]
+Cell = tuple[Score | None, Difference | None, Difference | None]
 
 
 def _row_views(report: Report) -> list[tuple[str, list[Cell]]]:
     """What does not stand in the table of severities."""
     grouped = {name for family in _full_families(report) for name in FAMILIES[family].names}
     return [
-        (title_of(name), [(score, _difference(report, i, name)) for i, score in enumerate(scores)])
+        (title_of(name), [(score, *_differences(report, i, name)) for i, score in enumerate(scores)])
         for name, scores in rows_of(report)
         if name not in grouped
     ]
 
 
-def _difference(report: Report, entry: int, name: str) -> Difference | None:
-    found = [each for each in report.comparisons if each.entry == entry]
-    return found[0].conditions.get(name) if found else None
+def _differences(report: Report, entry: int, name: str) -> tuple[Difference | None, Difference | None]:
+    """To the first entry: of the accuracy, and of the danger rate."""
+    for comparison in report.comparisons:
+        if comparison.entry == entry:
+            return comparison.conditions.get(name), comparison.danger.get(name)
+    return None, None
 
 
 def _full_families(report: Report) -> list[str]:

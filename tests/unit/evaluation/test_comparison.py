@@ -45,6 +45,16 @@ def test_differences_are_of_means_over_runs_and_signed() -> None:
     assert compare_with_first([base], seed=0) == ()
 
 
+def test_the_danger_rate_is_compared_on_the_icy_pictures_alone() -> None:
+    """Icy pictures 2, 5, ... 29: half of the 20 are missed, and called dry."""
+    base, worse = judged(clean=[wrong_on(slice(0, 0))]), judged(clean=[wrong_on(slice(0, 30))])
+    (comparison,) = compare_with_first([base, worse], seed=0)
+    danger = comparison.danger["clean"]
+    assert danger.difference == pytest.approx(0.5)
+    assert danger.significant
+    assert len(worse.missed["clean"]) == 20
+
+
 def test_a_condition_that_one_of_them_lacks_is_left_out() -> None:
     base = judged(clean=[wrong_on(slice(0, 0))], dark=[wrong_on(slice(0, 6))])
     other = judged(clean=[wrong_on(slice(0, 0))], jpeg=[wrong_on(slice(0, 6))])

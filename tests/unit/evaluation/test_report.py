@@ -244,7 +244,7 @@ def test_differences_stand_beside_the_second_model_and_sure_ones_are_marked() ->
     first, second = entry_of(images), entry_of(images, name="road-0002")
     gap = Difference(difference=-0.25, low=-0.5, high=-0.01)
     tie = Difference(difference=0.0, low=-0.1, high=0.1)
-    comparison = Comparison(entry=1, conditions={"clean": gap, "dark": tie}, families={})
+    comparison = Comparison(entry=1, conditions={"clean": gap, "dark": tie}, danger={}, families={})
     report = report_of(first, second).model_copy(update={"comparisons": (comparison,)})
     page = render_page(report, [images[0]] * 2)
     assert "−25.0 −50.0 to −1.0" in Text(page).all
