@@ -108,8 +108,8 @@ def test_training_never_reads_a_test_picture(
 
     from edge_road.datasets import folder
 
-    original = folder.read_image
-    monkeypatch.setattr(folder, "read_image", spy)
+    original = folder.read_file
+    monkeypatch.setattr(folder, "read_file", spy)
     data = photographs(tmp_path / "photos")
     assert train("--data", "photos") == 0
     dataset = open_dataset(load_recipe(tmp_path / "runs" / "tiny-0001").data)
