@@ -26,7 +26,13 @@ STATES = ("dry", "wet", "icy")
 class Daemon:
     """Messages come through the standard output and are stamped when they arrive."""
 
-    def __init__(self, folder: Path, *options: str, vehicle: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        vehicle: dict[str, Any] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         words = [str(option) for option in options]
         if vehicle is not None:
@@ -37,7 +43,7 @@ class Daemon:
             [sys.executable, str(SCRIPT), *words],
             stdout=subprocess.PIPE,
             stderr=open(folder / "stderr.txt", "wb"),  # noqa: SIM115
-            env={**os.environ, "EDGE_ROAD_HOME": str(folder)},
+            env={**os.environ, "EDGE_ROAD_HOME": str(folder), **(environment or {})},
             cwd=folder,
         )
         self.received: list[tuple[float, RoadState]] = []

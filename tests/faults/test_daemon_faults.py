@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -18,36 +19,64 @@ from daemon_harness import SCRIPT, Daemon, pattern_vehicle, retried_on_a_busy_ma
 
 from edge_road.road_state import RoadState
 
-# kind, reason, and the time in which it must be told
+FaultRow = Callable[..., None]
+
+# row of the fault matrix, kind, reason, and the time in which it must be told
 TROUBLES = [
-    ("black", "exposure", 0.5),
-    ("white", "exposure", 0.5),
-    ("nan", "model_output", 0.5),
-    ("resize", "frame_size", 0.5),
-    ("silence", "no_frames", 0.5),
-    ("error", "no_frames", 0.5),
-    ("freeze", "frozen", 2.0),
+    (5, "black", "exposure", 0.5),
+    (5, "white", "exposure", 0.5),
+    (5, "noise", "noise", 0.5),
+    (14, "nan", "model_output", 0.5),
+    (10, "resize", "frame_size", 0.5),
+    (2, "silence", "no_frames", 0.5),
+    (1, "error", "no_frames", 0.5),
+    (3, "freeze", "frozen", 2.0),
+    (4, "repeat_time", "no_frames", 0.5),
+    (4, "back_in_time", "no_frames", 0.5),
+    (6, "blur", "blurred", 0.5),
+    (8, "decode", "decode", 0.5),
 ]
 EVERY_S, LASTS_S = 2.5, 1.5
+WORDS = {
+    "nan": "the model answers NaN",
+    "resize": "half the picture size at once",
+    "silence": "no frames, source open",
+    "error": "the source reports an error",
+    "freeze": "the same picture again and again",
+    "repeat_time": "frames with one and the same time",
+    "back_in_time": "frames that go back in time",
+    "blur": "the whole picture out of focus",
+    "decode": "pictures that cannot be decoded",
+}
 
 
 @pytest.mark.slow
 @retried_on_a_busy_machine
-def test_a_drive_full_of_trouble_tells_each_in_time_and_never_makes_a_state_of_it(tmp_path: Path) -> None:
+def test_a_drive_full_of_trouble_tells_each_in_time_and_never_makes_a_state_of_it(
+    tmp_path: Path, fault_row: FaultRow
+) -> None:
     faults = [
         {"kind": kind, "at": EVERY_S * (number + 1), "seconds": LASTS_S}
-        for number, (kind, _, _) in enumerate(TROUBLES)
+        for number, (_, kind, _, _) in enumerate(TROUBLES)
     ]
     truth = tmp_path / "truth.json"
     with Daemon(tmp_path, vehicle=pattern_vehicle(faults=faults, truth=str(truth))) as daemon:
         daemon.wait_for_state("dry")
         start_s = json.loads(truth.read_text())["start_mono_ns"] / 1e9
-        for fault, (_, reason, limit_s) in zip(faults, TROUBLES):
+        for fault, (row, kind, reason, limit_s) in zip(faults, TROUBLES):
             began_s = start_s + fault["at"]
-            told_s = daemon.wait_for_unknown(reason, since_s=began_s)
-            assert told_s - began_s <= limit_s, fault
+            told_s = daemon.wait_for_unknown(reason, since_s=began_s, timeout_s=40)
             back_s = daemon.wait_for_state("dry", since_s=began_s + LASTS_S)
-            assert back_s - (began_s + LASTS_S) <= 3.0, fault
+            fault_row(
+                row,
+                WORDS.get(kind, f"{kind} pictures"),
+                reason=reason,
+                detect_s=told_s - began_s,
+                detect_limit_s=limit_s,
+                recover_s=back_s - (began_s + LASTS_S),
+                recover_limit_s=3.0,
+                how="scripted camera",
+            )
             if reason not in ("frozen", "frame_size"):  # one begins with good frames, one ends with them
                 claims = states_claimed(daemon, began_s, began_s + LASTS_S)
                 assert not claims, (fault, claims)
@@ -61,7 +90,7 @@ def states_claimed(daemon: Daemon, from_s: float, to_s: float) -> list[RoadState
 
 
 @retried_on_a_busy_machine
-def test_a_camera_that_hangs_is_cut_off_with_its_process(tmp_path: Path) -> None:
+def test_a_camera_that_hangs_is_cut_off_with_its_process(tmp_path: Path, fault_row: FaultRow) -> None:
     faults = [{"kind": "hang", "at": 2.0, "seconds": 3.0}]
     truth = tmp_path / "truth.json"
     vehicle = pattern_vehicle(faults=faults, truth=str(truth), worker={"stall_s": 0.5})
@@ -70,38 +99,64 @@ def test_a_camera_that_hangs_is_cut_off_with_its_process(tmp_path: Path) -> None
         first_worker = daemon.worker_pid()
         began_s = json.loads(truth.read_text())["start_mono_ns"] / 1e9 + 2.0
         told_s = daemon.wait_for_unknown("no_frames", since_s=began_s)
-        assert told_s - began_s <= 0.6
         daemon.wait_for_unknown("worker_died", since_s=told_s)
         back_s = daemon.wait_for_state("dry", since_s=told_s)
-        assert back_s - told_s <= 10.0
+        fault_row(
+            2,
+            "a call to the camera does not return",
+            reason="no_frames",
+            detect_s=told_s - began_s,
+            detect_limit_s=0.6,
+            recover_s=back_s - told_s,
+            recover_limit_s=10.0,
+            how="scripted camera; the worker ends itself and is replaced",
+        )
         assert daemon.worker_pid() != first_worker
         assert daemon.stop() == 0
 
 
 @retried_on_a_busy_machine
-def test_a_killed_worker_is_told_at_once_and_replaced(tmp_path: Path) -> None:
+def test_a_killed_worker_is_told_at_once_and_replaced(tmp_path: Path, fault_row: FaultRow) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         daemon.wait_for_state("dry")
         killed_s = time.monotonic()
         os.kill(daemon.worker_pid(), signal.SIGKILL)
         told_s = daemon.wait_for_unknown("worker_died", since_s=killed_s)
-        assert told_s - killed_s <= 0.5
         back_s = daemon.wait_for_state("dry", since_s=told_s)
-        assert back_s - told_s <= 10.0
+        fault_row(
+            22,
+            "the worker is killed",
+            reason="worker_died",
+            detect_s=told_s - killed_s,
+            detect_limit_s=0.5,
+            recover_s=back_s - told_s,
+            recover_limit_s=10.0,
+            how="SIGKILL, as the kernel does without memory",
+        )
         assert daemon.stop() == 0
     assert [m.seq for m in daemon.messages] == list(range(len(daemon.messages)))
 
 
 @retried_on_a_busy_machine
-def test_a_stopped_worker_is_an_inference_that_stalls_and_is_replaced(tmp_path: Path) -> None:
+def test_a_stopped_worker_is_an_inference_that_stalls_and_is_replaced(
+    tmp_path: Path, fault_row: FaultRow
+) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         daemon.wait_for_state("dry")
         stopped_s = time.monotonic()
         os.kill(daemon.worker_pid(), signal.SIGSTOP)
         told_s = daemon.wait_for_unknown("inference_stalled", since_s=stopped_s)
-        assert told_s - stopped_s <= 1.0
         back_s = daemon.wait_for_state("dry", since_s=told_s)
-        assert back_s - stopped_s <= 10.0
+        fault_row(
+            21,
+            "the worker stands still",
+            reason="inference_stalled",
+            detect_s=told_s - stopped_s,
+            detect_limit_s=1.0,
+            recover_s=back_s - stopped_s,
+            recover_limit_s=10.0,
+            how="SIGSTOP",
+        )
         assert daemon.stop() == 0
 
 
@@ -129,12 +184,17 @@ def test_the_worker_dies_with_its_supervisor(tmp_path: Path) -> None:
     raise AssertionError("an orphan is left")
 
 
-def test_a_worker_that_takes_too_much_memory_is_ended_and_the_daemon_is_not(tmp_path: Path) -> None:
+def test_a_worker_that_takes_too_much_memory_is_ended_and_the_daemon_is_not(
+    tmp_path: Path, fault_row: FaultRow
+) -> None:
     """256 MB of address space do not even hold the libraries."""
     with Daemon(tmp_path, vehicle=pattern_vehicle(worker={"memory_mb": 256})) as daemon:
         daemon.wait_for(lambda m: m.seq >= 4)
         assert {m.state for m in daemon.messages} == {"unknown"}
         assert daemon.stop() == 0
+    fault_row(
+        22, "256 MB of address space", reason="worker_died", how="RLIMIT_AS", note="the heartbeat goes on"
+    )
 
 
 def test_a_second_daemon_is_refused_with_the_owner_named(tmp_path: Path) -> None:
@@ -203,11 +263,12 @@ def test_a_reader_that_leaves_ends_the_daemon_quietly(tmp_path: Path) -> None:
 
 
 @retried_on_a_busy_machine
-def test_a_folder_of_pictures_may_vanish_and_return(tmp_path: Path) -> None:
+def test_a_folder_of_pictures_may_vanish_and_return(tmp_path: Path, fault_row: FaultRow) -> None:
     folder = tmp_path / "photos"
     folder.mkdir()
     for number in range(20):
         grain = np.random.default_rng(number).integers(50, 70, (64, 96, 1))
+        grain += np.linspace(-8, 8, 64).astype(int)[:, None, None]
         assert cv2.imwrite(str(folder / f"{number:02d}.png"), np.repeat(grain.astype(np.uint8), 3, axis=2))
     source = {"kind": "images", "path": str(folder), "fps": 20, "loop": True}
     with Daemon(tmp_path, vehicle={"backend": "fake", "source": source}) as daemon:
@@ -215,8 +276,16 @@ def test_a_folder_of_pictures_may_vanish_and_return(tmp_path: Path) -> None:
         shutil.move(folder, tmp_path / "away")
         gone_s = time.monotonic()
         told_s = daemon.wait_for_unknown("no_frames", since_s=gone_s)
-        assert told_s - gone_s <= 1.0
         shutil.move(tmp_path / "away", folder)
-        back_s = time.monotonic()
-        assert daemon.wait_for_state("dry", since_s=back_s) - back_s <= 3.0
+        returned_s = time.monotonic()
+        fault_row(
+            1,
+            "the folder of pictures vanishes",
+            reason="no_frames",
+            detect_s=told_s - gone_s,
+            detect_limit_s=1.0,
+            recover_s=daemon.wait_for_state("dry", since_s=returned_s) - returned_s,
+            recover_limit_s=3.0,
+            how="the folder is moved away and back",
+        )
         assert daemon.stop() == 0

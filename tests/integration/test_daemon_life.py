@@ -23,6 +23,7 @@ def write_pictures(folder: Path, states: list[str]) -> None:
     folder.mkdir()
     for number, state in enumerate(states):
         grain = np.random.default_rng(number).integers(-10, 11, (64, 96, 1))
+        grain += np.linspace(-8, 8, 64).astype(int)[:, None, None]  # light from one side: no mere noise
         picture = np.repeat((grain + LEVEL_OF_STATE[state]).astype(np.uint8), 3, axis=2)
         assert cv2.imwrite(str(folder / f"{number:04d}.png"), picture)
 

@@ -8,13 +8,14 @@ LARGEST_HEADER_BYTES = 8 * 1024
 LARGEST_PICTURE_BYTES = 16 * 2**20
 _LENGTH = re.compile(rb"(?i)\r?\ncontent-length:[ \t]*(\d{1,9})[ \t]*\r?\n")
 _BOUNDARY = re.compile(
-    r'(?i)^multipart/[a-z-]+\s*;(?:.*;)?\s*boundary="?(?:--)?([A-Za-z0-9\'()+_,./:=?-]{1,70})"?'
+    r"(?i)multipart/[a-z-]+\s*;(?:.*;)?\s*boundary=(?P<quote>\"?)(?:--)?(?P<text>[A-Za-z0-9'()+_,./:=?-]{1,70})(?P=quote)"
+    r"\s*(?:;.*)?"
 )
 
 
 def boundary_of(content_type: str) -> bytes | None:
-    match = _BOUNDARY.match(content_type)
-    return match[1].encode() if match else None
+    match = _BOUNDARY.fullmatch(content_type)
+    return match["text"].encode() if match else None
 
 
 class PictureParts:
