@@ -2,8 +2,9 @@
 
 Locality-sensitive hashing by bit sampling (Indyk and Motwani 1998): pictures meet in a table when a
 few drawn bits of their perceptual hashes agree. The number of bits grows with log2 of the number of
-pictures, so that the tables' cells stay small, and a picture is compared with a bounded number of
-neighbours in its cell: n log n in all. Who met is then compared by thumbnail.
+pictures, so that the tables' cells stay small (up to 16 bits: more would part likely pairs), and a
+picture is compared with a bounded number of neighbours in its cell: n log n in all. Who met is then
+compared by thumbnail.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ LARGEST_DISTANCE = 10
 """of 63 bits"""
 SMALLEST_CORRELATION = 0.985
 _MOST_NEIGHBOURS = 32
+_FEWEST_AND_MOST_BITS = (10, 16)
 _FLAT_STD = 2.0
 _CHUNK = 100_000
 _BITS_OF_BYTE = np.array([bin(value).count("1") for value in range(256)], dtype=np.uint8)
@@ -95,9 +97,9 @@ def _places(here: str, there: str) -> str:
 
 
 def _meetings(hashes_N: Hashes, generator: np.random.Generator) -> Iterator[Positions]:
-    bits = max(10, int(np.ceil(np.log2(max(2, len(hashes_N))))))
+    bits = int(np.clip(np.ceil(np.log2(len(hashes_N) + 1)), *_FEWEST_AND_MOST_BITS))
     for _ in range(TABLES):
-        drawn = generator.choice(63, size=min(bits, 40), replace=False)
+        drawn = generator.choice(63, size=bits, replace=False)
         mask = np.bitwise_or.reduce(np.uint64(1) << drawn.astype(np.uint64))
         cells_N = hashes_N & mask
         order = np.lexsort((hashes_N, cells_N))
