@@ -17,6 +17,7 @@ class Outcome:
 @dataclass
 class Steps:
     clock: Clock = field(default_factory=SystemClock)
+    durations_s: dict[str, float] = field(default_factory=dict)
     _pending: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -29,7 +30,8 @@ class Steps:
         except BaseException:
             print("failed", flush=True)
             raise
-        print(f"{outcome.text:<62} {(self.clock.mono_ns() - start_ns) / 1e9:6.1f} s", flush=True)
+        self.durations_s[title] = round((self.clock.mono_ns() - start_ns) / 1e9, 3)
+        print(f"{outcome.text:<62} {self.durations_s[title]:6.1f} s", flush=True)
         for line in self._pending:
             print(f"  {'':<22}{line}", flush=True)
         self._pending.clear()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road.backends.engine_store import store_of
-from edge_road.bundle import MANIFEST_FILE, Bundle, load_bundle
+from edge_road.bundle import MANIFEST_FILE, Bundle, Precision, load_bundle
 from edge_road.errors import BackendError, ConfigError, EdgeRoadError
 from edge_road.export.engine import build_engine, why_no_engine
 from edge_road.export.steps import Steps
@@ -15,7 +15,7 @@ from edge_road.export.target import EngineSettings, Target, load_target
 from edge_road.signing import signer
 from edge_road.workspace import bundles, newest_run
 
-DESCRIPTION = """Turn a run into a bundle that a vehicle runs: ONNX, INT8, checked and measured. On a device
+DESCRIPTION = """Turn a run into a bundle that a vehicle runs: float32, float16, INT8, all judged. On a device
 with a GPU, also build the TensorRT engine; given a bundle instead of a run, only that."""
 
 
@@ -27,9 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise BackendError("an engine was required", got=lack, fix="run this on the device, or without it")
     if not (source / MANIFEST_FILE).is_file():
         out = options.out or bundles() / source.name
-        bundle = _make_bundle(source, out.resolve(), options.data, target, steps, options.sign)
-    elif options.out or options.data or options.sign:
-        raise ConfigError("--out, --data and --sign are for a run", where=source, got="a bundle")
+        places = (source, out.resolve(), options.data)
+        bundle = _make_bundle(*places, target, steps, options.sign, options.require)
+    elif options.out or options.data or options.sign or options.require:
+        raise ConfigError("--out, --data, --sign, --require are for a run", where=source, got="a bundle")
     else:
         bundle = load_bundle(source)
     _build_engines(bundle, target.engine, options.require_engine, steps)
@@ -47,14 +48,24 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, metavar="DIR", help="folder of the run's images, when they have moved"
     )
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the bundle with this private key")
+    parser.add_argument(
+        "--require", choices=("float16", "int8"), help="exit with 6 when the gate refuses this model"
+    )
     parser.add_argument("--require-engine", action="store_true", help="fail where no engine can be built")
     return parser
 
 
 def _make_bundle(
-    run: Path, out: Path, images: Path | None, target: Target, steps: Steps, key: Path | None
+    run: Path,
+    out: Path,
+    images: Path | None,
+    target: Target,
+    steps: Steps,
+    key: Path | None,
+    wanted: Precision | None,
 ) -> Bundle:
     from edge_road.export.exporting import export_run
+    from edge_road.export.gate_report import gate_lines, require, verdicts, write_verdicts
     from edge_road.export.packing import pack, refuse_foreign_folder
 
     print(f"export {run} for target {target.name}")
@@ -64,11 +75,10 @@ def _make_bundle(
     with steps.step("write and read back") as outcome:
         bundle = pack(export, out, sign)
         outcome.text = f"digest {bundle.digest[:16]}, {'signed' if sign else 'unsigned'}"
-    for name, judged in export.artefacts.items():
-        print(f"gate: {name} {'released' if judged.verdict.passed else 'REFUSED, not in the bundle'}")
-        for reason in judged.verdict.reasons:
-            print(f"      {reason}")
+    print("\n" + "\n".join(gate_lines(export)))
     print(f"bundle: {out}")
+    print(f"verdicts: {write_verdicts(out, verdicts(export, bundle.digest, steps))}")
+    require(export, wanted)
     return bundle
 
 

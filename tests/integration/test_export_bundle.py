@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from fake_cuda import install_fake_gpu, remove_gpu
@@ -16,8 +19,10 @@ from tiny_run import draw_pictures, write_tiny_run
 
 from edge_road.backends.engine_store import store_of
 from edge_road.backends.onnxrt import OnnxPredictor
-from edge_road.bundle import Bundle, load_bundle, record_files, write_bundle
+from edge_road.backends.probe_check import PROBE_TOLERANCE
+from edge_road.bundle import Bundle, Precision, load_bundle, record_files, write_bundle
 from edge_road.cli import command
+from edge_road.datasets.decode import read_image
 from edge_road.evaluation.smoke import SMOKE_TESTS
 from edge_road.export import exporting, onnx_graph
 from edge_road.keys import generate_key, public_path
@@ -104,6 +109,36 @@ def test_the_bundle_computes_what_torch_computes(place: Path, bundle: Bundle) ->
     assert (float_says.labels_N == bundle.probe().labels_N).all()
 
 
+@pytest.fixture(scope="module")
+def photographs(place: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two of each class, larger than the model's input; as PNG, and one of them as JPEG."""
+    folder = tmp_path_factory.mktemp("photographs")
+    sources = [place / "pictures" / name / f"00{n}.png" for name in ("dry", "icy", "wet") for n in (1, 2)]
+    pictures = [cv2.resize(cv2.imread(str(path)), (150, 110)) for path in sources]
+    paths = [folder / f"{number}.png" for number in range(len(pictures))] + [folder / "photo.jpg"]
+    for path, picture in zip(paths, [*pictures, pictures[0]]):
+        cv2.imwrite(str(path), picture)
+    return paths
+
+
+@pytest.mark.parametrize("decoder", ["pil", "opencv"])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_a_program_that_knows_only_the_manifest_gets_the_same_answers(
+    place: Path, bundle: Bundle, photographs: list[Path], root: Path, decoder: str, precision: Precision
+) -> None:
+    """From the picture file to the logits: torch here, the bundle there, to the documented tolerance."""
+    consumer = [sys.executable, "-I", str(root / "tests" / "bundle_consumer.py"), str(bundle.path)]
+    words = [*consumer, precision, decoder, *map(str, photographs)]
+    answer = subprocess.run(words, capture_output=True, check=True, timeout=300)
+    prepare = bundle.manifest.preprocessing.prepare
+    images_NHWC = np.stack([prepare(read_image(path)) for path in photographs])
+    torch_NC = load_run(place / "runs" / "tiny-0001").predict(images_NHWC).logits_NC
+    there_NC = np.array(json.loads(answer.stdout))
+    tolerance = PROBE_TOLERANCE[precision] * max(1.0, float(np.abs(torch_NC).max()))
+    np.testing.assert_allclose(there_NC, torch_NC, atol=tolerance)
+    assert (there_NC.argmax(axis=1) == torch_NC.argmax(axis=1)).all()
+
+
 def test_probabilities_are_cooled_by_the_temperature_of_their_own_model(bundle: Bundle) -> None:
     for precision, artefact in bundle.manifest.artefacts.items():
         answer = OnnxPredictor.from_bundle(bundle, precision).predict(bundle.probe().images_NHWC)
@@ -148,10 +183,22 @@ def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
     report = json.loads(made.contents["report.json"])
     assert not report["artefacts"]["int8"]["released"]
     text = capsys.readouterr().out
-    assert "gate: int8 REFUSED" in text
+    assert "gate: int8 REFUSED, not in the bundle; instead of it: float32" in text
+    verdicts = json.loads((quick / "bundles" / "tiny-0001.verify.json").read_text())
+    assert verdicts["bundle_digest"] == made.digest
+    assert not verdicts["artefacts"]["int8"]["released"]
     assert report["artefacts"]["int8"]["reasons"][0] in text
     assert command("verify", [str(made.path)]) == 0
     assert "int8 was refused at export" in capsys.readouterr().out
+
+
+def test_a_model_that_must_be_there_and_is_refused_is_exit_6(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (quick / "quick.toml").write_text(QUICK + "[int8_limits]\nsize_share = 0.01\n")
+    assert export_quickly(quick, "--require", "int8") == 6
+    assert "file size against float" in capsys.readouterr().err
+    assert "int8" not in load_bundle(quick / "bundles" / "tiny-0001").manifest.artefacts
 
 
 def test_a_refused_float_model_leaves_no_bundle(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +244,8 @@ def test_an_older_bundle_is_replaced_as_a_whole(quick: Path, bundle: Bundle) -> 
     assert export_quickly(quick) == 0
     made = load_bundle(quick / "bundles" / "tiny-0001")
     assert made.digest != bundle.digest
-    assert [path.name for path in (quick / "bundles").iterdir()] == ["tiny-0001"]
+    names = sorted(path.name for path in (quick / "bundles").iterdir())
+    assert names == ["tiny-0001", "tiny-0001.verify.json"]
 
 
 def test_a_full_disk_leaves_nothing_behind(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:

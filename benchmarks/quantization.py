@@ -1,0 +1,167 @@
+"""Recipes for INT8 side by side on one run: naive ONNX Runtime, our calibrators, refit, search.
+
+    python benchmarks/quantization.py RUN [--data DIR] [--target FILE]
+
+Every model is compared with the float one on validation images, clean and under the perturbations of the
+smoke test; the last columns tell what a real TensorRT makes of it. Without a run, a small one is drawn.
+"""
+# ruff: noqa: E402
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
+
+import numpy as np
+
+from edge_road.evaluation.perturbations import CLEAN, perturb
+from edge_road.evaluation.smoke import SMOKE_TESTS
+from edge_road.export.calibration import largest_values, sample_activations
+from edge_road.export.exporting import Exporter, open_exporter
+from edge_road.export.half import to_float16
+from edge_road.export.measure import open_predictor
+from edge_road.export.quantize import int8_layers, int8_work_share, quantize, quantized_tensors
+from edge_road.export.rtx_check import rtx_check
+from edge_road.export.sensitivity import by_sensitivity
+from edge_road.export.steps import Steps, table_lines
+from edge_road.export.target import CalibrationMethod, Target, load_target
+from edge_road.export.trt_network import BuildShape
+from edge_road.frames import Images
+
+HEADER = (
+    *("recipe", "agree", "perturbed", "logit error", "perturbed", "accuracy", "MB"),
+    *("INT8 kernels", "of the work"),
+)
+
+
+class Bench:
+    def __init__(self, exporter: Exporter, run: Path) -> None:
+        self.exporter, self.target = exporter, exporter.target
+        self.float_bytes, _ = exporter.make_float(run)
+        self.calibration_NHWC = exporter.material.calibration_images(self.target)
+        tensors = quantized_tensors(self.float_bytes)
+        self.activations = sample_activations(self.float_bytes, tensors, self.calibration_NHWC)
+        self.sets = list(self._judged_images())
+        self.float_logits = [self._logits(self.float_bytes, images) for images in self.sets]
+
+    def _judged_images(self) -> Iterator[Images]:
+        validation = self.exporter.material.validation
+        yield validation.images_NHWC
+        few = validation.draw(self.target.samples.robustness, self.target.seed).images_NHWC
+        for name in SMOKE_TESTS:
+            if name != CLEAN:
+                yield perturb(few, name, self.target.seed, 0)
+
+    def _logits(self, content: bytes, images_NHWC: Images) -> np.ndarray:
+        return open_predictor(content, "int8", self.exporter.material).predict(images_NHWC).logits_NC
+
+    def ours(self, method: CalibrationMethod, *, refit: bool, keep_float: int = 0) -> bytes:
+        settings = self.target.calibration.model_copy(update={"method": method, "refit": refit})
+        layers = int8_layers(self.float_bytes, self.activations, settings)
+        kept: set[str] = set()
+        if keep_float:
+            few, classes = self.calibration_NHWC[::5], self.exporter.material.record.class_list
+            kept = {name for name, _ in by_sensitivity(self.float_bytes, layers, classes, few)[:keep_float]}
+        content = quantize(self.float_bytes, layers, layers.keys() - kept)
+        return to_float16(content, largest_values(self.float_bytes, self.calibration_NHWC[:8]))
+
+    def naive(self, *, everything: bool) -> bytes:
+        """ONNX Runtime's own quantiser: symmetric min-max of every operator, or its defaults."""
+        from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+
+        class Reader(CalibrationDataReader):
+            def __init__(self, images_NHWC: Images) -> None:
+                self.left = iter(images_NHWC)
+
+            def get_next(self) -> dict[str, Images] | None:
+                image_HWC = next(self.left, None)
+                return None if image_HWC is None else {"images": image_HWC[None]}
+
+        options = {"ActivationSymmetric": True, "WeightSymmetric": True, "QuantizeBias": False}
+        with tempfile.TemporaryDirectory() as folder:
+            source, result = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
+            source.write_bytes(self.float_bytes)
+            quantize_static(
+                source,
+                result,
+                Reader(self.calibration_NHWC),
+                activation_type=QuantType.QInt8 if everything else QuantType.QUInt8,
+                extra_options=options if everything else {},
+            )
+            return result.read_bytes()
+
+    def row(self, title: str, make: Callable[[], bytes]) -> tuple[str, ...]:
+        content = make()
+        agree, errors, accuracy = [], [], 0.0
+        for number, (images, before) in enumerate(zip(self.sets, self.float_logits)):
+            after = self._logits(content, images)
+            agree.append(float((after.argmax(1) == before.argmax(1)).mean()))
+            errors.append(float(np.abs(after - before).mean()))
+            if number == 0:
+                accuracy = float((after.argmax(1) == self.exporter.material.validation.labels_N).mean())
+        return (
+            title,
+            f"{agree[0]:.2%}",
+            f"{np.mean(agree[1:]):.2%}",
+            f"{errors[0]:.3f}",
+            f"{np.mean(errors[1:]):.3f}",
+            f"{accuracy:.2%}",
+            f"{len(content) / 1e6:.2f}",
+            *self._built(content),
+        )
+
+    def _built(self, content: bytes) -> tuple[str, str]:
+        size = self.exporter.material.record.preprocessing
+        report = rtx_check(content, BuildShape(size.height, size.width))
+        if report.status != "built":
+            return report.status, "-"
+        kernels = f"{report.int8_share * report.heavy_kernels:.0f} of {report.heavy_kernels}"
+        return kernels, f"{int8_work_share(content):.0%}"
+
+
+def recipes(bench: Bench) -> dict[str, Callable[[], bytes]]:
+    return {
+        "ONNX Runtime, defaults": lambda: bench.naive(everything=False),
+        "ONNX Runtime, symmetric": lambda: bench.naive(everything=True),
+        "min-max": lambda: bench.ours("min-max", refit=False),
+        "entropy": lambda: bench.ours("entropy", refit=False),
+        "percentile": lambda: bench.ours("percentile", refit=False),
+        "mse": lambda: bench.ours("mse", refit=False),
+        "mse, 3 worst in float": lambda: bench.ours("mse", refit=False, keep_float=3),
+        "min-max, refit": lambda: bench.ours("min-max", refit=True),
+        "mse, refit": lambda: bench.ours("mse", refit=True),
+        "mse, refit, 3 in float": lambda: bench.ours("mse", refit=True, keep_float=3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("run", nargs="?", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--target")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run, target = options.run, load_target(options.target)
+        if run is None:
+            run, target = _drawn_run(Path(folder)), Target(name="small")
+        bench = Bench(open_exporter(run, target, Steps(), options.data), run)
+        rows = []
+        for title, make in recipes(bench).items():
+            rows.append(bench.row(title, make))
+            print(f"  {title}", flush=True)
+    print("\n".join(table_lines(HEADER, rows)))
+
+
+def _drawn_run(folder: Path) -> Path:
+    from tiny_run import draw_pictures, write_tiny_run
+
+    return write_tiny_run(folder / "run", draw_pictures(folder / "pictures"))
+
+
+if __name__ == "__main__":
+    main()
