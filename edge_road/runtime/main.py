@@ -15,6 +15,7 @@ from edge_road.config import load_settings
 from edge_road.errors import ConfigError, suggestion
 from edge_road.logs import set_up_logging
 from edge_road.runtime.events.journal import Journal
+from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.lock import only_one
 from edge_road.runtime.outputs import STANDARD_OUTPUT
@@ -72,7 +73,8 @@ def _surroundings(
     publisher = Publisher(vehicle, clock)
     journal = Journal(vehicle, publisher.boot_id, clock)
     status = Status(vehicle.vehicle, publisher.boot_id, machine)
-    interior = Interior(vehicle, journal.writer, status, publisher.offline, requests.ask_reload)
+    inputs = InputBox(clock)
+    interior = Interior(vehicle, journal.writer, status, publisher.offline, requests.ask_reload, inputs)
     outputs = OutputSet(lambda settings: open_output(settings, interior), machine)
     stack.callback(journal.writer.close, STORE_S)
     stack.callback(outputs.close, FLUSH_S)
@@ -89,6 +91,7 @@ def _surroundings(
         systemd=Systemd(machine),
         live=LiveLine(sys.stderr, machine),
         requests=requests,
+        inputs=inputs.newest,
         load_again=load_again,
         start_outputs=outputs.start,
         use_outputs=lambda changed: outputs.use(_outputs_of(changed)),

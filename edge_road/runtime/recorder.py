@@ -9,6 +9,7 @@ from typing import Any
 from edge_road.runtime.evidence import Record, Report
 from edge_road.runtime.outputs.json_lines import JsonLines
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import VehicleInputs
 from edge_road.runtime.vehicle_outputs import JsonLinesOutput
 
 
@@ -20,6 +21,8 @@ class Step(Record):
     """what the worker sent"""
     outage: str | None = None
     """why there can be no frames"""
+    inputs: VehicleInputs | None = None
+    """what the vehicle told of itself"""
     say: bool = False
     """a message was made"""
 

@@ -21,6 +21,7 @@ from edge_road.runtime.link import AnyReport
 from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Step
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import NO_INPUTS
 
 TIMES = ("boot_id", "clock_synced", "published_mono_ns", "age_ms", "crc32")
 """what may differ between a drive and its replay"""
@@ -37,18 +38,20 @@ class Replay:
         self._past = Past()
         self._basis: Evidence | None = None
         self._dropped = self._dropped_before = 0
+        self._inputs = NO_INPUTS
 
     def step(self, step: Step) -> RoadState | None:
         """The message, when the step is one."""
         if step.mono_ns is not None:
             self._clock.sleep((step.mono_ns - self._clock.mono_ns()) / 1e9)
+        self._inputs = step.inputs or self._inputs
         if step.outage is not None:
             self._past = interrupt(self._past, step.outage)
         if step.report is not None:
             self._take(step.report)
         if not step.say:
             return None
-        return self._publisher.publish(self._decide(None), self._basis, self._dropped)
+        return self._publisher.publish(self._decide(None), self._basis, self._dropped, self._inputs)
 
     def _take(self, report: AnyReport) -> None:
         if isinstance(report, Ready):
@@ -64,7 +67,8 @@ class Replay:
                 self._basis = report
 
     def _decide(self, evidence: Evidence | None) -> Decision:
-        self._past, decision = decide(self._past, evidence, self._clock.mono_ns(), self._rules)
+        now_ns = self._clock.mono_ns()
+        self._past, decision = decide(self._past, evidence, now_ns, self._rules, self._inputs)
         return decision
 
 

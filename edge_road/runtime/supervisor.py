@@ -18,7 +18,7 @@ from edge_road.runtime.decision import NO_FRAMES, Decision, Past, decide, interr
 from edge_road.runtime.events.event import Severity
 from edge_road.runtime.events.journal import Journal
 from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Ready
-from edge_road.runtime.link import AnyReport
+from edge_road.runtime.link import INPUTS, AnyReport
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.reload import check_reload, needs_new_worker
@@ -66,6 +66,7 @@ class Supervisor:
         self._before_reload: Vehicle | None = None
         self._set_rules(confidence_threshold=1.0, period_s=0.0)
         self._past, self._decided_ns = Past(), clock.mono_ns()
+        self._inputs = NO_INPUTS
         self._interrupt("starting")
         self._basis: Evidence | None = None
         self._said: tuple[str, tuple[str, ...]] | None = None
@@ -82,6 +83,7 @@ class Supervisor:
             while not self._requests.reason:
                 self._worker.start_if_due()
                 self._wait()
+                self._hear_vehicle()
                 self._listen()
                 self._let_time_pass()
                 self._check_end()
@@ -106,6 +108,13 @@ class Supervisor:
         """Until the worker says something, a tick at most."""
         link = self._worker.link
         select.select([link] if link else [], [], [], TICK_S / self._vehicle.speed)
+
+    def _hear_vehicle(self) -> None:
+        newest = self._around.inputs()
+        if newest is not self._inputs:
+            self._inputs = newest
+            self._worker.tell(newest)
+            self._around.record({"inputs": INPUTS.dump_python(newest, mode="json")})
 
     def _listen(self) -> None:
         reports = self._worker.receive()
@@ -193,7 +202,7 @@ class Supervisor:
 
     def _decide(self, evidence: Evidence | None) -> Decision:
         self._decided_ns = self._clock.mono_ns()
-        self._past, decision = decide(self._past, evidence, self._decided_ns, self._rules)
+        self._past, decision = decide(self._past, evidence, self._decided_ns, self._rules, self._inputs)
         return decision
 
     def _interrupt(self, reason: str) -> None:
@@ -205,8 +214,7 @@ class Supervisor:
             log.info("%s", " ".join((decision.state, *decision.reasons)))
         self._said = (decision.state, decision.reasons)
         self._around.record({"mono_ns": self._decided_ns, "say": True})
-        inputs = self._around.inputs()
-        message = self._publisher.publish(decision, self._basis, self._status.dropped, inputs)
+        message = self._publisher.publish(decision, self._basis, self._status.dropped, self._inputs)
         self._around.live.show(message)
         self._around.journal.watch(message)
 

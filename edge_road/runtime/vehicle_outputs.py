@@ -34,6 +34,8 @@ class UnixSocketOutput(StrictModel):
     """none: edge-road-VEHICLE.sock in the runtime folder"""
     group_may_read: bool = True
     events: bool = True
+    inputs: bool = False
+    """whoever may connect may also tell the vehicle's speed, temperature and position, as JSON lines"""
 
 
 class MqttOutput(StrictModel):
@@ -59,6 +61,8 @@ class MqttOutput(StrictModel):
     """events on their way at once"""
     events_per_s: Positive = 200.0
     """most, when a backlog is sent"""
+    inputs: bool = False
+    """listen on PREFIX/VEHICLE/inputs for the vehicle's speed, temperature and position"""
     resend_s: Positive = 120.0
     """without progress of the backend's acknowledgement, everything it has not named is sent again"""
 

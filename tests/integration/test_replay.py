@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,22 @@ def test_a_replay_gives_the_same_messages_but_for_their_times(tmp_path: Path) ->
     assert [comparable(m) for m in again] == [comparable(m) for m in daemon.messages]
     assert {"icy", "unknown"} <= {m.state for m in again}
     assert [m.to_json() for m in replay(lines)] == [m.to_json() for m in again]
+
+
+def test_what_the_vehicle_tells_is_in_the_messages_and_in_the_replay(tmp_path: Path) -> None:
+    door = tmp_path / "s"
+    outputs = [{"path": "-"}, {"kind": "unix_socket", "path": str(door), "inputs": True}]
+    vehicle = pattern_vehicle(outputs=outputs)
+    with Daemon(tmp_path, "--record", "drive.jsonl", vehicle=vehicle) as daemon:
+        daemon.wait_for_state("dry")
+        with socket.socket(socket.AF_UNIX) as teller:
+            teller.connect(str(door))
+            teller.sendall(b'nonsense\n{"speed_mps": 13.9, "ambient_c": -3}\n')
+            daemon.wait_for(lambda m: m.speed_mps == 13.9)
+            assert daemon.stop() == 0
+    again = replay((tmp_path / "drive.jsonl").read_text().splitlines())
+    assert [comparable(m) for m in again] == [comparable(m) for m in daemon.messages]
+    assert daemon.stderr.count("a vehicle input is ignored") == 1
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,11 @@ class Mqtt:
         events: EventWriter,
         offline: Callable[[], str],
         machine: Clock,
+        take_input: Callable[[bytes], None] = lambda payload: None,
     ) -> None:
         """`offline` makes the message that the broker sends in our name when we vanish."""
         self._settings, self._events, self._offline, self._machine = settings, events, offline, machine
-        self._vehicle = vehicle
+        self._vehicle, self._take_input = vehicle, take_input
         self._password = read_secret(settings.password_file) if settings.password_file else None
         self._tls = _tls(settings) if settings.tls else None
         self._topic = f"{settings.prefix}/{vehicle}"
@@ -197,6 +198,8 @@ class Mqtt:
         self._delivery.progressed(self._machine.mono_ns())
         if self._settings.delivery == "backend_ack":
             client.subscribe(f"{self._topic}/ack", qos=1)
+        if self._settings.inputs:
+            client.subscribe(f"{self._topic}/inputs", qos=0)
         return None
 
     def _on_publish(self, _client: Client, _data: object, mid: int, reason: Any, _more: object) -> None:
@@ -207,12 +210,15 @@ class Mqtt:
             self._events.delivered([entry_id])
 
     def _on_message(self, _client: Client, _data: object, message: Any) -> None:
+        if message.topic == f"{self._topic}/inputs":
+            return None if message.retain else self._take_input(message.payload)  # retained: of unknown age
         try:
             ack = parse_ack(message.payload)
         except EdgeRoadError as error:
             return log.warning("a message on the ack topic is ignored: %s", error)
         self._delivery.progressed(self._machine.mono_ns())
         self._events.delivered_up_to(ack.boot_id, ack.up_to_seq, self._delivery.cursor)
+        return None
 
     def _on_disconnect(
         self, _client: Client, _data: object, _flags: object, reason: Any, _more: object

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from edge_road.clock import SystemClock
 from edge_road.runtime.events.writer import EventWriter
+from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.outputs.json_lines import JsonLines
 from edge_road.runtime.outputs.output import Output
 from edge_road.runtime.status import Status
@@ -32,6 +33,7 @@ class Interior:
     """the message that others send in our name when we vanish"""
     reload: Callable[[], None]
     """asks the supervisor to read its settings again"""
+    inputs: InputBox
 
 
 def open_output(settings: OutputSettings, interior: Interior) -> Output:
@@ -41,11 +43,12 @@ def open_output(settings: OutputSettings, interior: Interior) -> Output:
     if isinstance(settings, UnixSocketOutput):
         from edge_road.runtime.outputs.unix_socket import UnixSocket
 
-        return UnixSocket(settings, interior.vehicle.vehicle)
+        return UnixSocket(settings, interior.vehicle.vehicle, interior.inputs.take)
     if isinstance(settings, MqttOutput):
         from edge_road.runtime.outputs.mqtt import Mqtt
 
-        return Mqtt(settings, interior.vehicle.vehicle, interior.events, interior.offline, machine)
+        name, take = interior.vehicle.vehicle, interior.inputs.take
+        return Mqtt(settings, name, interior.events, interior.offline, machine, take)
     if isinstance(settings, HttpOutput):
         from edge_road.runtime.outputs.web import Web
 

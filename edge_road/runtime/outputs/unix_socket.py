@@ -8,10 +8,12 @@ import os
 import selectors
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState
+from edge_road.runtime.inputs_parse import LARGEST_BYTES
 from edge_road.runtime.lock import lock_folder
 from edge_road.runtime.outputs.hub import Hub, Reader
 from edge_road.runtime.outputs.output import OutputHealth
@@ -27,8 +29,14 @@ class UnixSocket:
 
     gone = False
 
-    def __init__(self, settings: UnixSocketOutput, vehicle: str) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: UnixSocketOutput,
+        vehicle: str,
+        take_input: Callable[[bytes], None] = lambda payload: None,
+    ) -> None:
+        self._settings, self._take_input = settings, take_input
+        self._heard: dict[socket.socket, bytes] = {}
         self.path = settings.path or lock_folder() / f"edge-road-{vehicle}.sock"
         self._door = _open_door(self.path, 0o660 if settings.group_may_read else 0o600)
         self._hub = Hub(MOST_READERS, MOST_WAITING)
@@ -98,14 +106,20 @@ class UnixSocket:
         return None
 
     def _listen_to(self, guest: socket.socket) -> None:
-        """Readers have nothing to say; an empty read means that they are gone."""
+        """Vehicle inputs, where they are allowed; an empty read means that the guest is gone."""
         try:
-            if not guest.recv(4096):
-                self._see_off(guest)
+            heard = guest.recv(4096)
         except BlockingIOError:
             return
         except OSError:
-            self._see_off(guest)
+            heard = b""
+        if not heard:
+            return self._see_off(guest)
+        if self._settings.inputs:
+            *lines, rest = (self._heard.pop(guest, b"") + heard).split(b"\n")
+            self._heard[guest] = rest[:LARGEST_BYTES]
+            for line in lines:
+                self._take_input(line)
 
     def _serve(self, guest: socket.socket) -> None:
         reader, rest = self._guests[guest]
@@ -124,6 +138,7 @@ class UnixSocket:
 
     def _see_off(self, guest: socket.socket) -> None:
         reader, _ = self._guests.pop(guest)
+        self._heard.pop(guest, None)
         self._hub.leave(reader)
         self._selector.unregister(guest)
         guest.close()
