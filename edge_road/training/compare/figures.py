@@ -12,7 +12,7 @@ import numpy as np
 from edge_road.evaluation.perturbations import CLEAN, find_perturbation
 from edge_road.frames import Floats
 from edge_road.training.compare.answers import Answers
-from edge_road.training.compare.table import Comparison, Row
+from edge_road.training.compare.table import Comparison, Row, heading
 
 _INK = "#808890"  # readable on light and on dark pages
 _STYLE: Any = {
@@ -72,7 +72,7 @@ def feature_maps(answers: Mapping[str, Answers], classes: Sequence[str]) -> str 
         for column, (name, found) in zip(grid.T, shown.items()):
             for axes, (condition, points_N2) in zip(column, _embedded(found.features).items()):
                 _scatter(axes, points_N2, found.labels_N, classes)
-                axes.set_title(f"{name}\n{condition}" if condition == CLEAN else condition, fontsize=8)
+                axes.set_title(f"{name}\n{CLEAN}" if condition == CLEAN else heading(condition), fontsize=8)
         figure.legend(
             *grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False
         )

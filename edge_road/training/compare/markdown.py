@@ -15,12 +15,13 @@ def to_markdown(table: Comparison) -> str:
         lines += [[row.name, *(text(row.cells[name]) for name in conditions)] for row in table.rows]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
-    everything = [*table.gaussian, *table.others]
     sections = {
         "Accuracy under Gaussian noise, % (Table 3 of the paper)": grid(table.gaussian, accuracy),
-        "Accuracy under other perturbations, % (Table 4)": grid(table.others, accuracy),
-        f"Difference to `{table.reference}`, points, with 95 % interval": grid(everything, difference),
-        "Danger rate: icy roads not called icy, %": grid(everything, danger),
+        "Accuracy under other perturbations, % (Table 4)": grid(table.others, accuracy)
+        if table.others
+        else "",
+        f"Difference to `{table.reference}`, points, with 95 % interval": grid(table.everything, difference),
+        "Danger rate: icy roads not called icy, %": grid(table.everything, danger),
     }
     parts = [f"## {title}\n\n{text}" for title, text in sections.items() if text]
     return "\n\n".join([describe(table), *parts]) + "\n"

@@ -13,7 +13,6 @@ def render_page(table: Comparison, noise_curves: str | None, feature_maps: str |
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     template = resources.files(__package__).joinpath("compare.html").read_text(encoding="utf-8")
-    everything = [*table.gaussian, *table.others]
     return environment.from_string(template).render(
         table=table,
         description=markdown.describe(table).replace("`", ""),
@@ -21,10 +20,14 @@ def render_page(table: Comparison, noise_curves: str | None, feature_maps: str |
         grids=[
             ("Accuracy under Gaussian noise, %", table.gaussian, markdown.accuracy),
             ("Accuracy under other perturbations, %", table.others, markdown.accuracy),
-            (f"Difference to {table.reference}, points, with 95 % interval", everything, markdown.difference),
-            ("Danger rate: icy roads not called icy, %", everything, markdown.danger),
+            (
+                f"Difference to {table.reference}, points, with 95 % interval",
+                table.everything,
+                markdown.difference,
+            ),
+            ("Danger rate: icy roads not called icy, %", table.everything, markdown.danger),
         ],
-        best={name: max(row.cells[name].accuracy for row in table.rows) for name in everything},
+        best={name: max(row.cells[name].accuracy for row in table.rows) for name in table.conditions},
         noise_curves=noise_curves,
         feature_maps=feature_maps,
     )

@@ -83,7 +83,7 @@ def _rows(
         mine = [variation for variation in variations if _concerns(variation.key, method)]
         for values in product(*(variation.values for variation in mine)):
             varied = [f"{variation.key}={value}" for variation, value in zip(mine, values)]
-            names = [text.rpartition(".")[2] for text in varied]
+            names = [f"{v.key.rpartition('.')[2]}={value}" for v, value in zip(mine, values)]
             yield " ".join([method, *names]), replace(wishes, method=method, overrides=[*wanted, *varied])
 
 

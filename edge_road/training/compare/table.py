@@ -81,8 +81,10 @@ class Comparison(StrictModel):
         """The columns of its Table 4, and the mean over both."""
         return [name for name in self.conditions if name not in self.gaussian]
 
-    def row(self, name: str) -> Row:
-        return next(row for row in self.rows if row.name == name)
+    @property
+    def everything(self) -> list[str]:
+        """Clean and the mean first."""
+        return sorted(self.conditions, key=lambda name: name not in (CLEAN, MEAN))
 
     def to_json(self) -> str:
         return json.dumps(self.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"
@@ -159,4 +161,4 @@ def _is_gaussian(name: str) -> bool:
 
 
 def heading(condition: str) -> str:
-    return "mean of all perturbations" if condition == MEAN else title_of(condition)
+    return "mean of all perturbations" if condition == MEAN else title_of(condition).removeprefix("Gaussian ")
