@@ -42,7 +42,7 @@ def build_backbone(name: str) -> Backbone:
     raise _unknown(name)
 
 
-def inner_stages(module: Any) -> list[nn.Module]:
+def inner_stages(module: nn.Module) -> list[nn.Module]:
     """The stages of a known family but the last, in order; none of an unknown one."""
     stages: list[nn.Module] = []
     if isinstance(module, (timm.models.MobileNetV3, timm.models.EfficientNet)):
@@ -50,7 +50,7 @@ def inner_stages(module: Any) -> list[nn.Module]:
     elif isinstance(module, (models.MobileNetV3, models.EfficientNet)):
         stages = list(module.features)
     elif isinstance(module, (timm.models.ResNet, models.ResNet)):
-        stages = [module.layer1, module.layer2, module.layer3, module.layer4]
+        stages = [module.get_submodule(f"layer{number}") for number in range(1, 5)]
     return stages[:-1]
 
 
