@@ -171,8 +171,11 @@ class _Worker:
 
 
 def _start_worker(opens: Sequence[Callable[[], Predictor]], paths: Sequence[Path], seed: int) -> None:
+    import signal
+
     import cv2
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who waits for us
     cv2.setNumThreads(1)
     _Worker.opens, _Worker.paths, _Worker.seed = opens, paths, seed
 

@@ -55,6 +55,11 @@ def doubt(prediction: Prediction, classes: ClassList) -> Scores:
     return np.where(prediction.finite_N, np.log1p(-confidence_N) - np.log(confidence_N), np.inf)
 
 
+def confidence_of(doubt: float) -> float:
+    """The way back from log-odds."""
+    return float(1.0 / (1.0 + np.exp(min(doubt, 700.0))))
+
+
 @dataclass(frozen=True)
 class Scale:
     """Where a score lies on familiar pictures: 0 at their median, 1 at their 95 % quantile."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from edge_road.conditions import ClassList
 from edge_road.config import StrictModel
 from edge_road.errors import DataError
-from edge_road.evaluation.familiarity import ClassGeometry, Scale, doubt, either, log_distance
+from edge_road.evaluation.familiarity import ClassGeometry, Scale, confidence_of, doubt, either, log_distance
 from edge_road.evaluation.strange_pictures import STRANGE, strange_pictures
 from edge_road.frames import Images, Prediction
 from edge_road.predictor import Predictor
@@ -37,6 +37,10 @@ class OodResult(StrictModel):
     """kind -> rule (confidence, distance, either) -> how well"""
     means: dict[str, Separation]
     """rule -> mean over the kinds"""
+    confidence_limit: float
+    """95 % of the roads have this confidence or more"""
+    distance_limit: float | None
+    """95 % of the roads lie within so many radii; none where more than 5 % are not finite"""
 
     @property
     def best(self) -> str:
@@ -57,8 +61,13 @@ def auroc(inside_N: Scores, outside_M: Scores) -> float:
 
 
 def separation(inside_N: Scores, outside_M: Scores) -> Separation:
-    limit = np.quantile(inside_N, ACCEPTED, method="higher")
-    return Separation(auroc=auroc(inside_N, outside_M), caught=float(np.mean(outside_M > limit)))
+    caught = float(np.mean(outside_M > accepting_limit(inside_N)))
+    return Separation(auroc=auroc(inside_N, outside_M), caught=caught)
+
+
+def accepting_limit(inside_N: Scores) -> float:
+    """At or below it lie 95 % of the roads, or a few more."""
+    return float(np.quantile(inside_N, ACCEPTED, method="higher"))
 
 
 def rule_scores(
@@ -94,4 +103,12 @@ def judge_strangers(
         )
         for rule in RULES
     }
-    return OodResult(roads=len(roads), strange=len(road_images_NHWC), kinds=kinds, means=means)
+    distance_limit = accepting_limit(inside["distance"])
+    return OodResult(
+        roads=len(roads),
+        strange=len(road_images_NHWC),
+        kinds=kinds,
+        means=means,
+        confidence_limit=confidence_of(accepting_limit(inside["confidence"])),
+        distance_limit=distance_limit if np.isfinite(distance_limit) else None,
+    )

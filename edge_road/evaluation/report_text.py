@@ -73,4 +73,6 @@ def _ood(entry: Entry) -> list[str]:
     for kind, by_rule in rows.items():
         cells = (f"{by_rule[rule].auroc:.3f} ({percent(by_rule[rule].caught, 0)})" for rule in RULES)
         lines.append(f"{kind:<16}" + "".join(f"{cell:>18}" for cell in cells))
-    return [*lines, f"largest mean AUROC: {entry.ood.best}"]
+    radii = "none" if entry.ood.distance_limit is None else f"{entry.ood.distance_limit:.2f} radii"
+    passing = f"95 % of the roads pass at confidence {entry.ood.confidence_limit:.3f}, or within {radii}"
+    return [*lines, f"largest mean AUROC: {entry.ood.best}; {passing}"]

@@ -112,6 +112,11 @@ def test_distance_catches_what_a_sure_model_does_not_doubt() -> None:
         assert result.kinds[kind]["either"].auroc == 1.0
     assert result.kinds["upside_down"]["distance"].auroc == pytest.approx(0.5)
     assert result.best in ("distance", "either")
+    assert result.distance_limit is not None
+    within = geometry.distance(predictor.predict(test)) <= result.distance_limit
+    assert 0.95 <= within.mean() <= 1.0
+    sure = predictor.predict(test).probabilities_NC.max(axis=1)
+    assert (sure >= result.confidence_limit - 1e-6).all()
     assert set(result.means) == set(RULES)
 
 
