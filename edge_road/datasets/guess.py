@@ -49,6 +49,14 @@ def guess_data(path: Path) -> DataSettings:
     return _KINDS[kind].model_validate({"kind": kind, "path": path})
 
 
+def settings_at(path: Path, like: DataSettings, classes: tuple[str, ...]) -> DataSettings:
+    """A data set elsewhere: read as `like` when it is of that kind, with `classes` when it is of folders."""
+    kind = guess_kind(path)
+    if kind == like.kind:
+        return like.model_copy(update={"path": path})
+    return FolderData(kind="folder", path=path, classes=classes) if kind == "folder" else guess_data(path)
+
+
 def guess_classes(path: Path) -> tuple[str, ...]:
     """The folders that are named like a class; dry, wet and icy when there are no finer ones."""
     known = tuple(name for name in folders_in(path) if _is_class(name))
