@@ -6,19 +6,15 @@ transposition happen inside it (`mean` and `std` travel along for whoever builds
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from edge_road.config import StrictModel
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from edge_road.frames import Image
 
-Pixels = TypeVar("Pixels", bound="npt.NDArray[np.generic]")
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Triple = tuple[float, float, float]
 
@@ -37,12 +33,11 @@ class Crop(StrictModel):
             raise ValueError("left must be below right and top below bottom")
         return self
 
-    def cut(self, image: Pixels) -> Pixels:
+    def cut(self, image: Image) -> Image:
         height, width = image.shape[:2]
         rows = slice(int(self.top * height), max(int(self.bottom * height), int(self.top * height) + 1))
         columns = slice(int(self.left * width), max(int(self.right * width), int(self.left * width) + 1))
-        part: Pixels = image[rows, columns]
-        return part
+        return image[rows, columns]
 
 
 class Preprocessing(StrictModel):

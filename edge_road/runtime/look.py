@@ -57,7 +57,7 @@ def _structure(grey: npt.NDArray[np.int16]) -> float:
 def _blind_shares(
     fine: npt.NDArray[np.int16], crops: Sequence[Crop], blind_detail: float
 ) -> tuple[float, ...]:
-    blind = _cell_means(fine) < blind_detail
+    blind = (_cell_means(fine) < blind_detail).astype(np.uint8)
     return tuple(float(crop.cut(blind).mean()) for crop in crops)
 
 

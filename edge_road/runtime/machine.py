@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.runtime.evidence import Machine
@@ -54,7 +55,7 @@ class MachineCare:
         self._look_ns = self._report_ns = 0
         self._frames = self._dropped = 0
 
-    def look(self, slot: NewestFrameSlot) -> Machine | None:
+    def look(self, slot: NewestFrameSlot[Any]) -> Machine | None:
         now_ns = self._clock.mono_ns()
         if now_ns < self._look_ns:
             return None
@@ -75,7 +76,7 @@ class MachineCare:
             dropped_share=self._dropped_share(slot),
         )
 
-    def _dropped_share(self, slot: NewestFrameSlot) -> float:
+    def _dropped_share(self, slot: NewestFrameSlot[Any]) -> float:
         frames, dropped = slot.frames - self._frames, slot.dropped - self._dropped
         self._frames, self._dropped = slot.frames, slot.dropped
         share = dropped / frames if frames else 0.0

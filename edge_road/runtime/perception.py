@@ -5,23 +5,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from edge_road.clock import SystemClock
 from edge_road.conditions import STATES
-from edge_road.frames import Frame, Images
+from edge_road.frames import Frame, Images, Prediction
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Preprocessing
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 from edge_road.runtime.geometry import Geometry
 from edge_road.runtime.look import look_at
-from edge_road.runtime.quality import QualitySettings, Seen, check
+from edge_road.runtime.quality import QualitySettings, Seen, Verdict, check
 from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import Region
 from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
 STANDING_MPS = 1.0
+
+
+@dataclass(frozen=True)
+class View:
+    """A picture on its way to the model."""
+
+    picture: Frame | Unreadable
+    images_NHWC: Images | None
+    """one image for each region; none when the picture has a problem"""
+    verdict: Verdict
+    stage_ms: dict[str, float]
 
 
 class Perception:
@@ -40,49 +52,51 @@ class Perception:
         self._crops = [region.crop for region in self._regions]
         self._quality = quality or QualitySettings()
         self._seen = Seen()
-        self._images_NHWC: Images = np.empty((len(self._regions), *predictor.size, 3), np.uint8)
         self.rejected_by: Counter[str] = Counter()
         self.sick_in_a_row = 0
         """answers that are no numbers, since the last one that was"""
 
-    def judge(self, picture: Frame | Unreadable, inputs: VehicleInputs = NO_INPUTS) -> Evidence:
+    def view(self, picture: Frame | Unreadable, inputs: VehicleInputs = NO_INPUTS) -> View:
+        """Checked, cut and resized; this part may run in another thread than the model."""
         if isinstance(picture, Unreadable):
-            return self._evidence(picture, (), (picture.problem,), {})
+            return View(picture, None, Verdict((picture.problem,)), {})
         stages = _Stages()
         with stages.timed("check"):
             speed_mps = inputs.speed_mps(picture.captured_mono_ns)
             standing = speed_mps is not None and speed_mps < STANDING_MPS
             look = look_at(picture, self._quality, self._crops)
             self._seen, verdict = check(self._seen, look, self._quality, standing)
-        regions = () if verdict.problems else self._judge_regions(picture, verdict.obstructed, stages)
-        return self._evidence(picture, regions, verdict.problems, stages.milliseconds)
+        with stages.timed("prepare"):
+            images_NHWC = None if verdict.problems else self._prepared(picture)
+        return View(picture, images_NHWC, verdict, stages.milliseconds)
 
-    def _evidence(
-        self,
-        picture: Frame | Unreadable,
-        regions: tuple[RegionEvidence, ...],
-        problems: tuple[str, ...],
-        stage_ms: dict[str, float],
-    ) -> Evidence:
-        self.rejected_by.update(problems)
+    def judge(self, view: View) -> Evidence:
+        if view.images_NHWC is None:
+            return self._evidence(view, ())
+        stages = _Stages()
+        with stages.timed("predict"):
+            prediction = self._predictor.predict(view.images_NHWC)
+        view.stage_ms.update(stages.milliseconds)
+        return self._evidence(view, self._judged(prediction, view.verdict.obstructed))
+
+    def _prepared(self, frame: Frame) -> Images:
+        if len(self._crops) == 1:
+            return self._preprocessing.prepare(frame.pixels, self._crops[0])[None]
+        return np.stack([self._preprocessing.prepare(frame.pixels, crop) for crop in self._crops])
+
+    def _evidence(self, view: View, regions: tuple[RegionEvidence, ...]) -> Evidence:
+        self.rejected_by.update(view.verdict.problems)
         return Evidence(
-            number=picture.number,
-            captured_mono_ns=picture.captured_mono_ns,
-            captured_utc=picture.captured_utc,
+            number=view.picture.number,
+            captured_mono_ns=view.picture.captured_mono_ns,
+            captured_utc=view.picture.captured_utc,
             regions=regions,
-            problems=problems,
-            stage_ms=stage_ms,
+            problems=view.verdict.problems,
+            stage_ms=view.stage_ms,
             rejected_by=dict(self.rejected_by),
         )
 
-    def _judge_regions(
-        self, frame: Frame, obstructed: tuple[bool, ...], stages: _Stages
-    ) -> tuple[RegionEvidence, ...]:
-        with stages.timed("prepare"):
-            for number, crop in enumerate(self._crops):
-                self._images_NHWC[number] = self._preprocessing.prepare(frame.pixels, crop)
-        with stages.timed("predict"):
-            prediction = self._predictor.predict(self._images_NHWC)
+    def _judged(self, prediction: Prediction, obstructed: tuple[bool, ...]) -> tuple[RegionEvidence, ...]:
         states_NS = self._predictor.classes.state_probabilities(prediction.probabilities_NC)
         finite_N = prediction.finite_N
         states_NS[~finite_N] = np.nan  # finite probabilities of a sick model do not count

@@ -26,7 +26,7 @@ class QualitySettings(StrictModel):
     """the steepest steps over 1/320 of the width, as a share of the picture's range of grey levels"""
     least_structure: float = Field(default=1.35, ge=0)
     """spread of the cells' brightness, in units of what pure noise would give (1); scenes have 2 to 8"""
-    blind_detail: float = Field(default=0.5, ge=0)
+    blind_detail: float = Field(default=0.3, ge=0)
     """mean fine step of a cell that shows nothing: dirt, a drop, a sticker"""
     blind_share: float = Field(default=0.5, gt=0, le=1)
     """share of such cells that makes a region useless"""

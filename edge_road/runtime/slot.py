@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import threading
+from typing import Generic, TypeVar
 
-from edge_road.frames import Frame
-from edge_road.runtime.sources.base import Unreadable
-
-Picture = Frame | Unreadable
+Item = TypeVar("Item")
 
 
-class NewestFrameSlot:
+class NewestFrameSlot(Generic[Item]):
     """One thread puts, another takes; a frame that nobody took in time is dropped and counted."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._frame: Picture | None = None
+        self._frame: Item | None = None
         self.frames = self.dropped = 0
 
-    def put(self, frame: Picture) -> None:
+    def put(self, frame: Item) -> None:
         with self._changed:
             self.frames += 1
             self.dropped += self._frame is not None
             self._frame = frame
             self._changed.notify()
 
-    def take(self, timeout_s: float) -> Picture | None:
+    def take(self, timeout_s: float) -> Item | None:
         """The newest frame that was not taken yet; none when there is no such frame in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._frame is not None, timeout_s)

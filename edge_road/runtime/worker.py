@@ -15,16 +15,19 @@ import sys
 
 from edge_road.clock import clock_of_speed
 from edge_road.errors import EdgeRoadError
+from edge_road.frames import Frame
 from edge_road.logs import set_up_logging
 from edge_road.runtime.capture import Capture
 from edge_road.runtime.evidence import Alive, Ended, Failed, Ready
 from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
 from edge_road.runtime.model import LoadedModel, load_model
-from edge_road.runtime.perception import Perception
+from edge_road.runtime.perception import Perception, View
 from edge_road.runtime.slot import NewestFrameSlot
 from edge_road.runtime.sources import Source, source_for
+from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import WorkerLimits
+from edge_road.runtime.vehicle_inputs import NO_INPUTS
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +47,22 @@ def work(link: WorkerEnd, setup: Setup) -> None:
         model.predictor, model.preprocessing, vehicle.regions, vehicle.quality, model.geometry
     )
     source = source_for(vehicle.source, clock, setup.origin_mono_ns)
-    slot = NewestFrameSlot()
-    capture = Capture(source, slot, clock, vehicle.rate, vehicle.worker.longest_pause_s)
+    slot = NewestFrameSlot[View]()
+    inputs = NO_INPUTS
+
+    def prepare(picture: Frame | Unreadable) -> View:
+        return perception.view(picture, inputs)
+
+    capture = Capture(source, slot, prepare, clock, vehicle.rate, vehicle.worker.longest_pause_s)
     care = MachineCare(vehicle.rate, vehicle.thermal)
     capture.start()
     link.send(_ready(model, source, vehicle.rate))
     while True:
         ended = capture.ended  # asked first: a frame that came before the end is still taken
-        picture = slot.take(timeout_s=SIGN_OF_LIFE_S)
-        if picture is not None:
-            evidence = perception.judge(picture, link.newest_inputs())
+        view = slot.take(timeout_s=SIGN_OF_LIFE_S)
+        inputs = link.newest_inputs()
+        if view is not None:
+            evidence = perception.judge(view)
             link.send(evidence.model_copy(update={"dropped": slot.dropped, "rejected": source.rejected}))
             _check_model(perception, model)
         elif ended:
@@ -86,7 +95,7 @@ def _check_model(perception: Perception, model: LoadedModel) -> None:
         model.self_test()
 
 
-def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
+def _check_capture(capture: Capture[View], limits: WorkerLimits) -> None:
     """A call that does not come back can only be ended with the process that made it."""
     if capture.bug is not None:
         raise capture.bug

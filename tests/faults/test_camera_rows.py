@@ -21,7 +21,14 @@ LOST_S, BACK_S = 1.0, 12.0
 
 
 def vehicle(**source: Any) -> dict[str, Any]:
-    return {"vehicle": "test", "backend": "fake", "source": source, "worker": {"longest_pause_s": 0.5}}
+    """Test pictures with flat bars would be taken for a smeared lens."""
+    return {
+        "vehicle": "test",
+        "backend": "fake",
+        "source": source,
+        "quality": {"obstructed_s": 0.0},
+        "worker": {"longest_pause_s": 0.5},
+    }
 
 
 def lost_and_back(

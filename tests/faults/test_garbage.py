@@ -43,7 +43,7 @@ class Chain:
         self.now_ns += PERIOD_NS
         at_ns = self.now_ns if captured_ns is None else captured_ns
         picture = Unreadable(0, at_ns) if pixels is None else Frame(pixels, 0, at_ns)
-        evidence = self._perception.judge(picture)
+        evidence = self._perception.judge(self._perception.view(picture))
         self._past, decision = decide(self._past, evidence, self.now_ns, RULES)
         return decision.state, decision.reasons
 

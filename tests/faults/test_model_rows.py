@@ -38,7 +38,7 @@ def test_a_camera_ten_times_faster_than_the_model_costs_frames_and_not_freshness
     """A camera of 200 fps before a model that takes 50 ms, on a scripted clock: one period and one and a
     half inferences is the oldest that a judged frame may be when its answer is there."""
     period_ns, inference_ns = 5_000_000, 50_000_000
-    clock, slot = ScriptedClock(SECOND), NewestFrameSlot()
+    clock, slot = ScriptedClock(SECOND), NewestFrameSlot[Frame]()
     ages_ns, longest, next_ns = [], 0, SECOND
     pixels = np.zeros((16, 16, 3), np.uint8)
 
@@ -73,7 +73,7 @@ def judged(pictures: list[np.ndarray], moving_mps: float | None = None) -> list[
     for number, pixels in enumerate(pictures):
         now_ns = SECOND + number * SECOND // 20
         inputs = VehicleInputs() if moving_mps is None else VehicleInputs().with_speed(moving_mps, now_ns)
-        evidence = chain.judge(Frame(pixels, number, now_ns), inputs)
+        evidence = chain.judge(chain.view(Frame(pixels, number, now_ns), inputs))
         past, decision = decide(past, evidence, now_ns, RULES, inputs)
         answers.append((decision.state, decision.reasons))
     return answers
@@ -121,7 +121,7 @@ def test_flipped_bytes_in_jpegs_crash_nothing_and_rarely_change_the_answer(fault
         except DataError:
             counts["refused"] += 1
             continue
-        past, decision = decide(past, chain.judge(frame), now_ns, RULES)
+        past, decision = decide(past, chain.judge(chain.view(frame)), now_ns, RULES)
         kind = {"unknown": "unknown", "dry": "right"}.get(decision.state, "wrong")
         counts[kind] += 1
     assert counts["wrong"] <= 0.01 * sum(counts.values()), counts
@@ -135,7 +135,7 @@ def test_night_and_glare_are_told_or_judged_by_their_share(fault_row: FaultRow) 
     chain, said = perception(), []
     for number, gain in enumerate(np.linspace(1.0, 0.0, 60)):
         pixels = np.asarray(road_picture("dry", number) * gain, np.uint8)
-        said.append(chain.judge(Frame(pixels, number, SECOND + number * SECOND // 20)).problems)
+        said.append(chain.judge(chain.view(Frame(pixels, number, SECOND + number * SECOND // 20))).problems)
     assert said[0] == ()
     first = next(n for n, problems in enumerate(said) if problems)
     assert all(said[first:])

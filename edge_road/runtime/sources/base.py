@@ -70,8 +70,10 @@ class RisingTimes:
         self._newest: float | None = None
 
     def rises(self, time: float | None) -> bool:
-        """A frame without a time stamp cannot be told from a repeated one."""
-        if time is None or (self._newest is not None and time <= self._newest):
+        """A frame without a time stamp counts as new; that it is not shows in its bytes (frozen)."""
+        if time is None:
+            return True
+        if self._newest is not None and time <= self._newest:
             return False
         self._newest = time
         return True

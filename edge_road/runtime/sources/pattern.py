@@ -45,7 +45,7 @@ class PatternCamera(DriveSource):
             self.rejected += 1
             return Unreadable(frame.number, frame.captured_mono_ns, frame.captured_utc)
         if fault.kind in ("repeat_time", "back_in_time"):
-            back_ns = 0 if fault.kind == "repeat_time" else frame.number * 10**6
+            back_ns = 10**6 * (2 if fault.kind == "repeat_time" else frame.number)
             at_ns = self.origin_ns + round(fault.at * 1e9) - back_ns
             return Frame(frame.pixels, frame.number, at_ns, frame.captured_utc)
         return frame

@@ -17,6 +17,8 @@ from edge_road.runtime.sources.base import RisingTimes, Unreadable, stamped
 from edge_road.runtime.vehicle_sources import RtspSource
 
 MOST_PIXELS = 16_000_000
+BLIND_S = 3.0
+"""packets without a picture, or times that do not rise: a fresh start may help"""
 
 
 class RtspCamera:
@@ -49,12 +51,14 @@ class RtspCamera:
         stream.thread_count = 1  # more threads decode later, not sooner
         if stream.average_rate:
             self.period_s = 1 / min(240.0, max(1.0, float(stream.average_rate)))
-        self.origin_ns = self._clock.mono_ns()
+        self.origin_ns = self._heard_ns = self._clock.mono_ns()
         self._packets = self._container.demux(stream)
         self._pictures: deque[Any] = deque()
         self._times = RisingTimes()
 
     def read(self, deadline_ns: int) -> Frame | Unreadable | None:
+        if self._clock.mono_ns() - self._heard_ns > BLIND_S * 1e9:
+            raise CameraError("the camera sends no new pictures", where=self.description)
         while not self._pictures:
             if self._clock.mono_ns() >= deadline_ns:
                 return None
@@ -80,8 +84,8 @@ class RtspCamera:
         if picture.is_corrupt or picture.width * picture.height > MOST_PIXELS:
             return self._unreadable()
         self._number += 1
-        pixels = picture.to_ndarray(format="rgb24")
-        return stamped(pixels, self._number, self._clock.mono_ns(), self._clock)
+        self._heard_ns = self._clock.mono_ns()
+        return stamped(picture.to_ndarray(format="rgb24"), self._number, self._heard_ns, self._clock)
 
     def _unreadable(self) -> Unreadable:
         self.rejected += 1

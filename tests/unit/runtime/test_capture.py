@@ -70,7 +70,7 @@ def slot() -> NewestFrameSlot:
 
 
 def capture_of(camera: ScriptedCamera, slot: NewestFrameSlot, rate: float = 30.0) -> Capture:
-    return Capture(camera, slot, SystemClock(), rate=rate, longest_pause_s=0.3)
+    return Capture(camera, slot, lambda picture: picture, SystemClock(), rate=rate, longest_pause_s=0.3)
 
 
 def test_frames_reach_the_slot(slot: NewestFrameSlot) -> None:
