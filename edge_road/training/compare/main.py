@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 REFERENCE = "discriminative"
 JSON_FILE, MARKDOWN_FILE, HTML_FILE = "table.json", "table.md", "compare.html"
-EXAMPLES = """\
+EPILOG = f"""\
+methods:
+{textwrap.fill(", ".join(METHOD_KINDS), 100, initial_indent="  ", subsequent_indent="  ")}
+
 examples:
   compare_methods.py --recipe road_small --data photos --folds 5
   compare_methods.py --recipe road_small --data photos --methods discriminative --folds 5 \\
@@ -120,9 +124,9 @@ def _reference(wanted: str | None, trials: Sequence[Trial]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="compare_methods.py",
-        description="Train methods alike, judge them under perturbation, and write the paper's tables. "
+        description="Train methods alike, judge them under perturbation, and write the paper's tables.\n"
         "Interrupted, the same command continues.",
-        epilog=EXAMPLES,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
