@@ -87,14 +87,22 @@ def check(seen: Seen, look: Look, settings: QualitySettings, standing: bool = Fa
     obstructed = tuple(blind_s >= settings.obstructed_s > 0 for blind_s in seen.blind_s)
     problems = {
         FRAME_SIZE: look.size != seen.size or min(look.size) < LEAST_SIDE,
-        EXPOSURE: max(look.dark, look.bright) >= settings.clipped_share,
-        LOW_DETAIL: look.detail < settings.least_detail,
-        BLURRED: look.sharpness < settings.least_sharpness,
-        NOISE: look.structure < settings.least_structure,
+        _emptiness(look, settings): True,
         FROZEN: _is_frozen(seen, settings),
         OBSTRUCTED: bool(obstructed) and all(obstructed),
     }
-    return seen, Verdict(tuple(name for name, found in problems.items() if found), obstructed)
+    return seen, Verdict(tuple(name for name, found in problems.items() if name and found), obstructed)
+
+
+def _emptiness(look: Look, settings: QualitySettings) -> str | None:
+    """Why the picture shows no scene: the first of the causes, because each brings the later ones along."""
+    if max(look.dark, look.bright) >= settings.clipped_share:
+        return EXPOSURE
+    if look.detail < settings.least_detail:
+        return LOW_DETAIL
+    if look.sharpness < settings.least_sharpness:
+        return BLURRED
+    return NOISE if look.structure < settings.least_structure else None
 
 
 def _remember(seen: Seen, look: Look, settings: QualitySettings, standing: bool) -> Seen:

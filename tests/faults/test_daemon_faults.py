@@ -33,7 +33,7 @@ TROUBLES = [
     (3, "freeze", "frozen", 2.0),
     (4, "repeat_time", "no_frames", 0.5),
     (4, "back_in_time", "no_frames", 0.5),
-    (6, "blur", "blurred", 0.5),
+    (6, "blur", "low_detail", 0.5),
     (8, "decode", "decode", 0.5),
 ]
 EVERY_S, LASTS_S = 2.5, 1.5
