@@ -20,7 +20,7 @@ from edge_road.export.reach import LEVELS, SMALLEST_RANGE, half_scales
 
 RIDGE = 0.01
 """as a share of the mean square of the inputs"""
-LEAST_SAMPLES = 4
+LEAST_SAMPLES = 3
 """for each input channel; with fewer the fit would follow the sample and not the layer"""
 
 Matrix = npt.NDArray[np.float64]

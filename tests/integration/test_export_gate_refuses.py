@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from edge_road.export.calibration import sample_activations
 from edge_road.export.exporting import Exporter, Judged, open_exporter
 from edge_road.export.gate import Verdict
 from edge_road.export.onnx_edit import read_model, write_model
-from edge_road.export.quantize import Int8Layer, int8_layers, quantize, quantized_tensors
+from edge_road.export.quantize import Int8Layer, int8_layers, int8_work_share, quantize, quantized_tensors
 from edge_road.export.steps import Steps
 from edge_road.export.target import CalibrationSettings, SampleSettings, Target
 
@@ -108,3 +109,11 @@ def test_one_scale_for_everything_is_refused(tiny: Spoiler) -> None:
 def test_random_calibration_images_are_refused(tiny: Spoiler) -> None:
     verdict = tiny.judge(tiny.with_random_images())
     assert any(reason.startswith("agreement") for reason in verdict.reasons)
+
+
+def test_the_search_shows_its_trials(tiny: Spoiler, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = TARGET.calibration.model_copy(update={"sensitivity_images": 2, "search_images": 12})
+    target = TARGET.model_copy(update={"quantization": "search", "calibration": settings})
+    int8_bytes, _ = replace(tiny.exporter, target=target).make_int8(tiny.float_bytes)
+    assert "float layers  agreement  logit error" in capsys.readouterr().out
+    assert int8_work_share(int8_bytes) > 0.5

@@ -52,8 +52,9 @@ def test_int8_agrees_with_float_on_98_percent_and_is_released(bundle: Bundle) ->
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorrt_rtx") is None, reason="TensorRT-RTX is not installed")
-def test_tensorrt_rtx_builds_both_and_runs_70_percent_of_the_layers_in_int8(bundle: Bundle) -> None:
+def test_tensorrt_rtx_builds_all_and_runs_every_layer_but_the_depthwise_ones_in_int8(bundle: Bundle) -> None:
     artefacts = json.loads(bundle.contents["report.json"])["artefacts"]
     assert artefacts["float32"]["tensorrt_rtx"]["status"] == "built"
     assert artefacts["int8"]["tensorrt_rtx"]["status"] == "built"
-    assert artefacts["int8"]["tensorrt_rtx"]["int8_share"] >= 0.7
+    assert artefacts["float16"]["tensorrt_rtx"]["status"] == "built"
+    assert artefacts["int8"]["tensorrt_rtx"]["int8_share"] >= 44 / 55 - 1e-9
