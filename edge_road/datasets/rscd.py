@@ -30,7 +30,12 @@ def open_rscd(settings: RscdData, path: Path) -> RoadDataset:
         splits = per_day_splits(splits, settings, path)
     counts_C = np.bincount(splits["train"].labels_N, minlength=len(RSCD_CLASSES))
     if empty := [name for name, count in zip(RSCD_CLASSES, counts_C) if not count]:
-        raise DataError("classes have no training pictures", where=path / "train", got=", ".join(empty))
+        raise DataError(
+            "classes have no training pictures",
+            where=path,
+            got=", ".join(empty),
+            fix="try another seed, or split = 'official'" if settings.split == "per_day" else None,
+        )
     return relabelled(files_below(path, _CLASSES, splits), settings.labels)
 
 
