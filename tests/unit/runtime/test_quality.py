@@ -266,6 +266,13 @@ def test_time_at_a_standstill_does_not_count_but_clears_nothing() -> None:
     assert watch((0.9,), standing=True, seen=seen)[1].problems == ("obstructed",)
 
 
+def test_a_moving_vehicle_is_assumed_and_short_limits_work() -> None:
+    soon = SETTINGS.model_copy(update={"obstructed_s": 0.5})
+    seen, _ = check(Seen(), replace(GOOD, blind=(1.0,)), soon)
+    later = replace(GOOD, blind=(1.0,), captured_mono_ns=GOOD.captured_mono_ns + SECOND // 2)
+    assert check(seen, later, soon)[1].obstructed == (True,)
+
+
 def test_without_a_limit_nothing_is_obstructed() -> None:
     never = SETTINGS.model_copy(update={"obstructed_s": 0.0})
     assert check(Seen(), replace(GOOD, blind=(1.0,)), never)[1] == Verdict((), (False,))
