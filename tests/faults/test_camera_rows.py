@@ -16,8 +16,8 @@ from camera_servers import HttpCamera, RtspServer, fake_v4l2, jpeg, road_picture
 from daemon_harness import Daemon, retried_on_a_busy_machine
 
 FaultRow = Callable[..., None]
-LOST_S, BACK_S = 1.0, 12.0
-"""the promise for the loss is a second; the return includes the pause of up to 5 s between two attempts"""
+LOST_S, BACK_S = 0.5, 5.0
+"""at 20 frames a second; the return includes a pause of up to half a second between two attempts"""
 
 
 def vehicle(**source: Any) -> dict[str, Any]:
