@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from pydantic import ValidationError
 from road_messages import blind, road
@@ -24,6 +23,7 @@ from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
 
+httpx = pytest.importorskip("httpx")
 TOKEN = "a-long-secret"
 
 
