@@ -93,11 +93,11 @@ class PatternCamera(DriveSource):
 
     def _spoilt(self, kind: str, picture: Image, number: int) -> Image:
         if kind == "noise":
-            return np.random.default_rng(number).integers(0, 256, picture.shape, dtype=np.uint8)
+            return np.asarray(np.random.default_rng(number).integers(0, 256, picture.shape), np.uint8)
         if kind == "blur":
             return np.asarray(cv2.GaussianBlur(picture, (0, 0), picture.shape[1] / 20), np.uint8)
         if kind == "dirt":
-            result = picture.copy()
+            result: Image = picture.copy()
             result[:, picture.shape[1] // 4 :] = LEVEL_OF_STATE[self._state_at(number / self._fps)]
             return result
         if kind in ("black", "white"):
