@@ -89,7 +89,8 @@ def _read_array(content: bytes) -> npt.NDArray[Any]:
     body = content[file.tell() :]
     if len(body) != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{len(body)} bytes for an array of {dtype} {shape}")
-    return np.frombuffer(body, dtype).reshape(shape).copy()
+    array: npt.NDArray[Any] = np.frombuffer(body, dtype).reshape(shape).copy()
+    return array
 
 
 def _npz_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
