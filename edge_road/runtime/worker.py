@@ -23,6 +23,7 @@ from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
 from edge_road.runtime.model import LoadedModel, load_model
 from edge_road.runtime.perception import Perception, View
+from edge_road.runtime.preview import Preview
 from edge_road.runtime.slot import NewestFrameSlot
 from edge_road.runtime.sources import Source, source_for
 from edge_road.runtime.sources.base import Unreadable
@@ -48,9 +49,12 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     )
     source = source_for(vehicle.source, clock, setup.origin_mono_ns)
     slot = NewestFrameSlot[View]()
+    preview = Preview(vehicle)
     inputs = NO_INPUTS
 
     def prepare(picture: Frame | Unreadable) -> View:
+        if isinstance(picture, Frame):
+            preview.show(picture.pixels)
         return perception.view(picture, inputs)
 
     capture = Capture(source, slot, prepare, clock, vehicle.rate, vehicle.worker.longest_pause_s)
