@@ -166,7 +166,7 @@ def test_with_nothing_before_it_onnx_runtime_serves_and_the_reason_stays(
     assert store.why_refused(record) is None
 
 
-@pytest.mark.parametrize("process", ["", "999999999", str(os.getpid())])
+@pytest.mark.parametrize("process", ["", "999999999", str(os.getpid())], ids=["none", "gone", "ours"])
 def test_a_plan_that_ended_the_process_is_not_opened_twice(
     process: str, bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
