@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,14 @@ CROP_LINE = re.compile(r"^crop\s*=.*$", re.MULTILINE)
 class CropChange(StrictModel):
     region: str = Field(default="road", pattern=r"^[a-z0-9_-]{1,32}$")
     crop: Crop
+
+
+def parse_change(content: bytes) -> CropChange:
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError("the change is not JSON", got=error) from None
+    return check_settings(CropChange, values, where="the change")
 
 
 def preview(path: Path, change: CropChange) -> str:

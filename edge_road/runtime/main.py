@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return check_vehicle(vehicle)
     set_up_logging()
-    run(vehicle, options.duration, lambda: vehicle_for(options), options.record)
+    run(vehicle, options.duration, lambda: vehicle_for(options), options.record, options.vehicle)
     return 0
 
 
@@ -52,12 +52,13 @@ def run(
     duration_s: float | None = None,
     load_again: Callable[[], Vehicle] | None = None,
     recording: Path | None = None,
+    vehicle_file: Path | None = None,
 ) -> None:
     with ExitStack() as stack:
         requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
         clock = clock_of_speed(vehicle.speed)
-        around = _surroundings(vehicle, requests, load_again, stack)
+        around = _surroundings(vehicle, vehicle_file, requests, load_again, stack)
         if recording is not None:
             recorder = Recorder(recording, vehicle)
             stack.callback(recorder.close)
@@ -66,7 +67,11 @@ def run(
 
 
 def _surroundings(
-    vehicle: Vehicle, requests: Requests, load_again: Callable[[], Vehicle] | None, stack: ExitStack
+    vehicle: Vehicle,
+    vehicle_file: Path | None,
+    requests: Requests,
+    load_again: Callable[[], Vehicle] | None,
+    stack: ExitStack,
 ) -> Surroundings:
     """Everything that the supervisor talks to, and how it is closed: events first, so that they go out."""
     machine, clock = SystemClock(), clock_of_speed(vehicle.speed)
@@ -74,7 +79,9 @@ def _surroundings(
     journal = Journal(vehicle, publisher.boot_id, clock)
     status = Status(vehicle.vehicle, publisher.boot_id, machine)
     inputs = InputBox(clock)
-    interior = Interior(vehicle, journal.writer, status, publisher.offline, requests.ask_reload, inputs)
+    interior = Interior(
+        vehicle, journal.writer, status, publisher.offline, requests.ask_reload, inputs, vehicle_file
+    )
     outputs = OutputSet(lambda settings: open_output(settings, interior), machine)
     stack.callback(journal.writer.close, STORE_S)
     stack.callback(outputs.close, FLUSH_S)

@@ -38,8 +38,8 @@ class Preview:
 
 def encode(image: Image) -> bytes:
     height, width = image.shape[:2]
-    if width > LARGEST_WIDTH_PX:
-        size = (LARGEST_WIDTH_PX, max(1, round(height * LARGEST_WIDTH_PX / width)))
-        image = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    _, jpeg = cv2.imencode(".jpg", image[..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, QUALITY))
+    scale = min(1.0, LARGEST_WIDTH_PX / width)
+    size = (round(width * scale), max(1, round(height * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA) if scale < 1 else image
+    _, jpeg = cv2.imencode(".jpg", small[..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, QUALITY))
     return bytes(jpeg)

@@ -28,11 +28,11 @@ TOKEN = "a-long-secret"
 
 
 class Served:
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, vehicle_file: Path | None = None, **settings: Any) -> None:
         self.asked = 0
         self.status = Status("van", "b", SystemClock())
         chosen = HttpOutput(kind="http", port=0, **settings)
-        self.web = Web(chosen, self.status, Vehicle(vehicle="van"), self._reload)
+        self.web = Web(chosen, self.status, Vehicle(vehicle="van"), self._reload, vehicle_file)
         self.web.start()
         self.url = f"http://127.0.0.1:{self.web.port}"
         self.say(blind("starting", 0))
@@ -170,7 +170,7 @@ def test_another_site_is_refused_even_with_the_token(served: Served, origin: str
 def test_nothing_is_changed_without_the_token(served: Served, shown: str | None) -> None:
     before = served.asked
     headers = {} if shown is None else {"Authorization": shown}
-    for path in ("/reload", "/smoke", "/state"):
+    for path in ("/reload", "/smoke", "/setup", "/setup/preview", "/state"):
         for method in ("POST", "PUT", "DELETE", "PATCH"):
             assert httpx.request(method, served.url + path, headers=headers).status_code == 401
     assert served.asked == before
@@ -268,3 +268,68 @@ def test_it_ends_quickly_even_with_readers(served: Served) -> None:
     other.say(road("dry", 1))  # a late message finds nobody and harms nobody
     assert time.monotonic() - began_s < 2
     channel.close()
+
+
+LOWER_HALF = {"region": "road", "crop": {"left": 0.1, "top": 0.5, "right": 0.9, "bottom": 1.0}}
+
+
+@pytest.fixture
+def set_up(tmp_path: Path) -> Iterator[tuple[Served, Path]]:
+    (tmp_path / "token").write_text(TOKEN)
+    vehicle_file = tmp_path / "van.toml"
+    vehicle_file.write_text('vehicle = "van"  # ours\n')
+    server = Served(vehicle_file, token_file=tmp_path / "token")
+    yield server, vehicle_file
+    server.web.close(2)
+
+
+def ask(served: Served, path: str, change: Any, token: str = TOKEN) -> Any:
+    return httpx.post(served.url + path, json=change, headers={"Authorization": f"Bearer {token}"})
+
+
+def test_a_new_crop_is_shown_first_then_written_with_a_back_up_and_taken_up(
+    set_up: tuple[Served, Path],
+) -> None:
+    served, vehicle_file = set_up
+    old = vehicle_file.read_text()
+    shown = ask(served, "/setup/preview", LOWER_HALF)
+    assert (shown.status_code, vehicle_file.read_text(), served.asked) == (200, old, 0)
+    assert "+crop = { left = 0.100, top = 0.500, right = 0.900, bottom = 1.000 }" in shown.json()["change"]
+    written = ask(served, "/setup", LOWER_HALF)
+    assert (written.status_code, served.asked) == (200, 1)
+    assert vehicle_file.read_text().startswith(old)
+    assert (vehicle_file.parent / written.json()["backup"]).read_text() == old
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        [],
+        {"crop": {"left": 0.9, "right": 0.1}},
+        {"crop": {"top": -1}},
+        {"crop": {"left": 0.5, "right": 0.51}},
+        {"crop": {}, "region": "../../etc"},
+        {"crop": {}, "path": "/etc/passwd"},
+        {"crop": {}, "region": "r" * 5000},
+    ],
+)
+def test_a_crop_that_makes_no_sense_is_refused_and_nothing_is_written(
+    set_up: tuple[Served, Path], change: Any
+) -> None:
+    served, vehicle_file = set_up
+    old = vehicle_file.read_text()
+    assert ask(served, "/setup", change).status_code == 422
+    assert (vehicle_file.read_text(), served.asked) == (old, 0)
+    assert not vehicle_file.with_name("van.toml.bak").exists()
+
+
+def test_without_the_token_the_vehicle_file_stays(set_up: tuple[Served, Path]) -> None:
+    served, vehicle_file = set_up
+    old = vehicle_file.read_text()
+    assert ask(served, "/setup", LOWER_HALF, token="wrong").status_code == 401
+    assert vehicle_file.read_text() == old
+
+
+def test_a_daemon_without_a_vehicle_file_says_so(served: Served) -> None:
+    assert ask(served, "/setup", LOWER_HALF).status_code == 409

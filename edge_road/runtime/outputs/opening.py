@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from edge_road.clock import SystemClock
 from edge_road.runtime.events.writer import EventWriter
@@ -34,6 +35,8 @@ class Interior:
     reload: Callable[[], None]
     """asks the supervisor to read its settings again"""
     inputs: InputBox
+    vehicle_file: Path | None = None
+    """where the settings were read, for whoever may change them"""
 
 
 def open_output(settings: OutputSettings, interior: Interior) -> Output:
@@ -52,7 +55,7 @@ def open_output(settings: OutputSettings, interior: Interior) -> Output:
     if isinstance(settings, HttpOutput):
         from edge_road.runtime.outputs.web import Web
 
-        return Web(settings, interior.status, interior.vehicle, interior.reload)
+        return Web(settings, interior.status, interior.vehicle, interior.reload, interior.vehicle_file)
     assert isinstance(settings, CanOutput)
     from edge_road.runtime.outputs.can_bus import CanBus
 

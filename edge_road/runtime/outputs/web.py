@@ -8,6 +8,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from edge_road.errors import ConfigError
@@ -33,9 +34,15 @@ class Web:
     gone = False
 
     def __init__(
-        self, settings: HttpOutput, status: Status, vehicle: Vehicle, reload: Callable[[], None]
+        self,
+        settings: HttpOutput,
+        status: Status,
+        vehicle: Vehicle,
+        reload: Callable[[], None],
+        vehicle_file: Path | None = None,
     ) -> None:
         self._settings, self._status, self._vehicle, self._reload = settings, status, vehicle, reload
+        self._vehicle_file = vehicle_file
         token = read_secret(settings.token_file) if settings.token_file else None
         self._guard = Guard(settings, token)
         self._socket = _listen(settings)
@@ -74,7 +81,9 @@ class Web:
 
             from edge_road.runtime.outputs.web_app import build_app
 
-            app = build_app(self._status, self._vehicle, self._hub, self._guard, self._reload)
+            app = build_app(
+                self._status, self._vehicle, self._hub, self._guard, self._reload, self._vehicle_file
+            )
             self._server = uvicorn.Server(self._config(uvicorn, app))
             if not self._closing:
                 asyncio.run(self._server.serve(sockets=[self._socket]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edge_road import __version__
+from edge_road.runtime.crop_setup import CropChange
 
 JSON, TEXT = "application/json", "text/plain"
 
@@ -32,6 +33,8 @@ def openapi() -> dict[str, Any]:
                 "get": _reading("the newest picture", "image/jpeg", {"204": "there is none, or it is off"})
             },
             "/reload": {"post": _writing("read the vehicle file again", {"202": "asked for"})},
+            "/setup": {"post": _changing("change the crop in the vehicle file", "written, and asked for")},
+            "/setup/preview": {"post": _changing("the lines that would change", "the lines")},
             "/smoke": {
                 "post": _writing(
                     "run the self-test of the bundle",
@@ -51,6 +54,14 @@ def _reading(summary: str, content: str, others: dict[str, str]) -> dict[str, An
 
 def _writing(summary: str, responses: dict[str, str]) -> dict[str, Any]:
     return {"summary": summary, "security": [{"token": []}], "responses": _responses(responses)}
+
+
+def _changing(summary: str, done: str) -> dict[str, Any]:
+    refused = {"200": done, "409": "there is no vehicle file", "422": "not a change that makes sense"}
+    schema = CropChange.model_json_schema()
+    schema["properties"]["crop"] = schema.pop("$defs")["Crop"]
+    body = {"required": True, "content": {JSON: {"schema": schema}}}
+    return {**_writing(summary, refused), "requestBody": body}
 
 
 def _responses(others: dict[str, str]) -> dict[str, Any]:

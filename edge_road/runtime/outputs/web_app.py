@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,6 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from edge_road.clock import SystemClock
+from edge_road.errors import ConfigError, EdgeRoadError
+from edge_road.runtime.crop_setup import CropChange, apply, parse_change, preview
 from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.metrics import CONTENT_TYPE, Metrics
 from edge_road.runtime.outputs.self_test import SelfTest
@@ -29,6 +32,7 @@ from edge_road.runtime.vehicle import Vehicle
 log = logging.getLogger(__name__)
 
 HEALTH_EVERY_S = 2.0
+LARGEST_CHANGE_BYTES = 4096
 SAFE_HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -38,8 +42,16 @@ SAFE_HEADERS = {
 
 
 class WebApp:
-    def __init__(self, status: Status, vehicle: Vehicle, hub: Hub, reload: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        status: Status,
+        vehicle: Vehicle,
+        hub: Hub,
+        reload: Callable[[], None],
+        vehicle_file: Path | None,
+    ) -> None:
         self._status, self._vehicle, self._hub, self._reload = status, vehicle, hub, reload
+        self._vehicle_file = vehicle_file
         self._metrics = Metrics(status)
         self._self_test = SelfTest(vehicle)
         self._files = page_files()
@@ -57,6 +69,8 @@ class WebApp:
             Route("/openapi.json", self.openapi),
             Route("/reload", self.reload, methods=["POST"]),
             Route("/smoke", self.smoke, methods=["POST"]),
+            Route("/setup", self.setup, methods=["POST"]),
+            Route("/setup/preview", self.setup_preview, methods=["POST"]),
             Route("/{name}", self.page),
         ]
 
@@ -108,6 +122,29 @@ class WebApp:
         result = await self._self_test.run()
         return JSONResponse(result, 200 if "passed" in result else 409)
 
+    async def setup_preview(self, request: Request) -> Response:
+        return await self._crop_change(request, lambda path, change: {"change": preview(path, change)})
+
+    async def setup(self, request: Request) -> Response:
+        def write(path: Path, change: CropChange) -> dict[str, str]:
+            shown = preview(path, change)
+            backup = apply(path, change)
+            self._reload()
+            return {"change": shown, "backup": backup.name}
+
+        return await self._crop_change(request, write)
+
+    async def _crop_change(
+        self, request: Request, act: Callable[[Path, CropChange], dict[str, str]]
+    ) -> Response:
+        if self._vehicle_file is None:
+            return JSONResponse({"error": "the daemon was started without a vehicle file"}, 409)
+        try:
+            change = parse_change(await _body(request))
+            return JSONResponse(act(self._vehicle_file, change))
+        except (EdgeRoadError, OSError) as error:
+            return JSONResponse({"error": str(error)}, 422)
+
     async def events(self, request: Request) -> Response:
         loop, come = asyncio.get_running_loop(), asyncio.Event()
 
@@ -139,6 +176,16 @@ class WebApp:
                 self._hub.leave(reader)
 
         return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+async def _body(request: Request) -> bytes:
+    """No more of it than a change can be."""
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > LARGEST_CHANGE_BYTES:
+            raise ConfigError("the request is too large", expected=f"{LARGEST_CHANGE_BYTES} bytes")
+    return content
 
 
 def _sse(name: str, content: str) -> str:
@@ -185,7 +232,12 @@ def _safely(send: Send) -> Send:
 
 
 def build_app(
-    status: Status, vehicle: Vehicle, hub: Hub, guard: Guard, reload: Callable[[], None]
+    status: Status,
+    vehicle: Vehicle,
+    hub: Hub,
+    guard: Guard,
+    reload: Callable[[], None],
+    vehicle_file: Path | None = None,
 ) -> ASGIApp:
-    routes = WebApp(status, vehicle, hub, reload).routes()
+    routes = WebApp(status, vehicle, hub, reload, vehicle_file).routes()
     return Guarded(Starlette(routes=routes), guard)
