@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,8 +19,6 @@ NEEDS_TORCH = re.compile(
     r"^(from|import) (torch|timm|safetensors|tiny_run|edge_road\.(nn|training|export))\b", re.MULTILINE
 )
 
-TIMED_FOLDERS = ("faults", "browser", "soak")
-
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
@@ -32,11 +31,16 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if NEEDS_TORCH.search(collection_path.read_text()) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before the workers read the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In parallel a file stays on one worker, and those that watch the clock never meet each other."""
+    """In parallel a file stays on one worker, and daemons, which watch the clock, never meet each other."""
     for item in items:
-        watches_the_clock = item.path.parent.name in TIMED_FOLDERS or item.path.stem.startswith("test_daemon")
-        item.add_marker(pytest.mark.xdist_group("timed" if watches_the_clock else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("daemons" if _starts_daemons(item.path) else str(item.path)))
+
+
+@cache
+def _starts_daemons(path: Path) -> bool:
+    return "daemon_harness" in path.read_text()
 
 
 @pytest.fixture(scope="session")
