@@ -15,7 +15,7 @@ demo: .venv/.export  ## train, evaluate, export, verify, smoke-test and drive, o
 setup: .venv/.dev  ## everything for development, in .venv
 
 test: .venv/.dev .venv/.system  ## the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-vehicle: .venv/.dev  ## the vehicle part on Python 3.10 and 3.12, and its packages for aarch64
 	bash tests/vehicle_part.sh

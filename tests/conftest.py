@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,18 +28,6 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if collection_path.is_dir():
         return True if collection_path.name in ("nn", "training", "export") else None
     return True if NEEDS_TORCH.search(collection_path.read_text()) else None
-
-
-@pytest.hookimpl(tryfirst=True)  # before the workers read the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In parallel a file stays on one worker, and daemons, which watch the clock, never meet each other."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("daemons" if _starts_daemons(item.path) else str(item.path)))
-
-
-@cache
-def _starts_daemons(path: Path) -> bool:
-    return "daemon_harness" in path.read_text()
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +23,27 @@ from edge_road.road_state import RoadState, parse_message
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "runtime" / "road_daemon.py"
 STATES = ("dry", "wet", "icy")
+
+
+class Turn:
+    """Daemons watch the clock: those of parallel test processes wait for each other."""
+
+    def __init__(self) -> None:
+        self._file = open(Path(tempfile.gettempdir()) / f"edge_road_tests_{os.getuid()}.lock", "w")  # noqa: SIM115
+        self._daemons = 0
+
+    def take(self) -> None:
+        if self._daemons == 0:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._daemons += 1
+
+    def give_back(self) -> None:
+        self._daemons -= 1
+        if self._daemons == 0:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+
+_TURN = Turn()
 
 
 class Daemon:
@@ -38,6 +61,7 @@ class Daemon:
         if vehicle is not None:
             (folder / "vehicle.toml").write_text(tomli_w.dumps(vehicle))
             words += ["--vehicle", str(folder / "vehicle.toml")]
+        _TURN.take()
         self.began_s = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, str(SCRIPT), *words],
@@ -60,6 +84,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+        _TURN.give_back()
 
     @property
     def stderr(self) -> str:

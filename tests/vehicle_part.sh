@@ -18,7 +18,7 @@ for version in 3.10 3.12; do
 
   "${pip[@]}" install --progress-bar off -c constraints.txt -e '.[vehicle]' \
     pytest pytest-timeout pytest-xdist hypothesis httpx jsonschema
-  "$environment/bin/python" -m pytest -q -p no:cacheprovider -n 2 --dist loadgroup
+  "$environment/bin/python" -m pytest -q -p no:cacheprovider -n 2 --dist loadfile
 
   wheels=$(mktemp -d)
   "${pip[@]}" wheel --no-deps -w "$wheels" .
