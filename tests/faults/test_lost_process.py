@@ -192,7 +192,7 @@ def test_torchrun_restarts_a_training_whose_process_was_killed(
 ) -> None:
     script, run = tmp_path / "killed_once.py", tmp_path / "run"
     script.write_text(KILLED_ONCE.format(root=str(root)))
-    launch = ["--nproc-per-node", "2", "--max-restarts", "1", "--monitor-interval", "0.2"]
+    launch = ["--nproc-per-node", "2", "--max-restarts", "3", "--monitor-interval", "0.2"]
     launch += ["--master-port", str(free_port()), str(script)]
     wanted = ["--recipe", str(recipe), "--run-folder", str(run)]
     done = subprocess.run(

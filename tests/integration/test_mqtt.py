@@ -148,7 +148,8 @@ def send_amid_outages(broker: Broker, backend: Backend, sender: Sender, events: 
         broker.up()
     backend.wait_for(lambda: set(numbers(backend)) == set(range(events)), timeout_s=40)
     first_seen = list(dict.fromkeys(numbers(backend)))
-    assert first_seen == sorted(first_seen)
+    if gently:  # a killed broker has forgotten its subscribers: what they miss comes again later
+        assert first_seen == sorted(first_seen)
     sender.wait_until_delivered()
 
 

@@ -24,7 +24,7 @@ export function draw(canvas, now, words) {
   grid(pen, width, height, y, colour);
   stripe(pen, now, x, height, colour);
   for (const name of STATES) line(pen, name, x, y, colour);
-  canvas.setAttribute("aria-label", summary(words));
+  canvas.title = summary(words);
 }
 
 function grid(pen, width, height, y, colour) {
