@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --progress-bar off -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-vehicle check bench clean
+.PHONY: help demo setup test test-vehicle check bench soak clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -28,6 +28,9 @@ check: .venv/.dev  ## ruff and mypy
 
 bench: .venv/.dev  ## side-by-side measurements
 	$(BIN)/python -m benchmarks
+
+soak: .venv/.dev .venv/.system  ## fifteen minutes of a daemon amid failing cameras, brokers and workers
+	$(BIN)/python tests/soak/soaking.py 900
 
 clean:  ## remove the environment and caches; runs and bundles stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 import traceback
@@ -63,13 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_help())
         return 0
     if words[0] in ("-V", "--version", "version"):
-        print(f"edge-road {__version__}")
+        print(_version_json() if "--json" in words else f"edge-road {__version__}")
         return 0
     if words[0] not in COMMANDS:
         hint = suggestion(words[0], COMMANDS) or "edge-road --help lists them"
         print(f"error: no command '{words[0]}'; {hint}", file=sys.stderr)
         return 2
     return command(words[0], words[1:])
+
+
+def _version_json() -> str:
+    return json.dumps(importlib.import_module("edge_road.runtime.doctor").version_facts())
 
 
 def _help() -> str:

@@ -77,7 +77,7 @@ def _parse(arguments: Sequence[str] | None) -> Wishes:
         "--data", type=Path, metavar="PATH", help="a folder with dry/ wet/ icy/, or an RSCD tree"
     )
     parser.add_argument("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none, hub")
-    parser.add_argument("--method", metavar="NAME", help="softmax or discriminative")
+    parser.add_argument("--method", metavar="NAME", help="e.g. softmax (docs/methods.md has all)")
     parser.add_argument("--epochs", type=int, metavar="N")
     parser.add_argument(
         "--set",

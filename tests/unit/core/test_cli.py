@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from types import ModuleType
 
@@ -61,3 +62,8 @@ def test_a_missing_package_names_the_extra(failing, capsys, monkeypatch) -> None
     monkeypatch.setitem(cli.COMMANDS, "fail", ("edge_road.training.failing", ""))
     assert cli.main(["fail"]) == 2
     assert "[train]" in capsys.readouterr().err
+
+
+def test_the_version_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == cli.__version__
