@@ -23,8 +23,7 @@ test-vehicle: .venv/.dev  ## the vehicle part on Python 3.10 and 3.12, and its p
 check: .venv/.dev  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/mypy --python-version 3.10
+	$(BIN)/mypy --python-version 3.10 & oldest=$$!; $(BIN)/mypy && wait $$oldest
 
 bench: .venv/.dev  ## side-by-side measurements
 	$(BIN)/python -m benchmarks

@@ -15,7 +15,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The vehicle part is tested where torch is not installed: what needs it is not collected there.
 HAS_TORCH = find_spec("torch") is not None
 NEEDS_TORCH = re.compile(
-    r"^(from|import) (torch|timm|safetensors|tiny_run|edge_road\.(nn|training|export))\b", re.MULTILINE
+    r"^(from|import) (torch|timm|safetensors|tiny_run|checkpoint_crashes|edge_road\.(nn|training|export))\b",
+    re.MULTILINE,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
