@@ -6,11 +6,13 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mosquitto import Backend, Broker, free_port
+from road_messages import BASE
 
 from edge_road.clock import SystemClock
 from edge_road.errors import ConfigError
@@ -20,18 +22,6 @@ from edge_road.runtime.events.journal import Journal
 from edge_road.runtime.outputs.mqtt import Mqtt
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import EventSettings, MqttOutput
-
-BASE: dict[str, Any] = {
-    "vehicle": "van",
-    "boot_id": "b",
-    "published_mono_ns": 1,
-    "captured_utc": None,
-    "clock_synced": False,
-    "valid_for_ms": 1000,
-    "model_digest": "m",
-    "config_digest": "c",
-    "version": "0",
-}
 
 
 def dry(seq: int) -> RoadState:
@@ -147,10 +137,20 @@ def send_amid_outages(broker: Broker, backend: Backend, sender: Sender, events: 
         time.sleep(0.2)
         broker.up()
     backend.wait_for(lambda: set(numbers(backend)) == set(range(events)), timeout_s=40)
-    first_seen = list(dict.fromkeys(numbers(backend)))
-    if gently:  # a killed broker has forgotten its subscribers: what they miss comes again later
+    if gently:
+        first_seen = list(dict.fromkeys(numbers(backend)))
         assert first_seen == sorted(first_seen)
+    assert_only_repeats_go_back(numbers(backend))
     sender.wait_until_delivered()
+
+
+def assert_only_repeats_go_back(received: list[int]) -> None:
+    """A killed broker has forgotten its subscribers; what they miss comes again from the front, in order."""
+    have: set[int] = set()
+    for before, number in pairwise([-1, *received]):
+        first_missing = next(n for n in range(len(have) + 1) if n not in have)
+        assert number > before or number <= first_missing, (before, number, first_missing)
+        have.add(number)
 
 
 def test_what_the_broker_keeps_it_need_not_get_again(tmp_path: Path) -> None:
