@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from edge_road.config import Positive, StrictModel
 
 Relabelling = Literal["as_is", "friction6", "state3"]
 
 
-class SyntheticData(StrictModel):
+class TrainShare(StrictModel):
+    """What every kind of data knows."""
+
+    train_share: float = Field(default=1.0, gt=0.0, le=1.0)
+    """of each class, so many of the training pictures, drawn by the seed; validation and test stay whole"""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The whole is not named, so that recipes from before this key keep their digests."""
+        values: dict[str, Any] = write(self)
+        return {key: value for key, value in values.items() if key != "train_share" or value != 1.0}
+
+
+class SyntheticData(TrainShare):
     """Rendered road scenes, the embedded default."""
 
     kind: Literal["synthetic"] = "synthetic"
@@ -26,7 +39,7 @@ class SyntheticData(StrictModel):
     seed: int = 0
 
 
-class DrawnSplits(StrictModel):
+class DrawnSplits(TrainShare):
     """Train, validation and test by a seeded draw in which every class keeps its share."""
 
     validation: Positive = 0.2
@@ -76,7 +89,7 @@ class CsvData(DrawnSplits):
     labels: Relabelling = "as_is"
 
 
-class RscdData(StrictModel):
+class RscdData(TrainShare):
     """RSCD as published: `train/<class>/`, `vali_20k/`, `test_50k/`, labels from file names."""
 
     kind: Literal["rscd"]
@@ -96,14 +109,14 @@ class RscdData(StrictModel):
         return self
 
 
-class ShardData(StrictModel):
+class ShardData(TrainShare):
     """A folder that `edge-road data pack` wrote: any of the other kinds, in few large files."""
 
     kind: Literal["shards"]
     path: Path
 
 
-class Cifar10Data(StrictModel):
+class Cifar10Data(TrainShare):
     """The folder `cifar-10-batches-bin` of CIFAR-10's binary version."""
 
     kind: Literal["cifar10"]
@@ -113,7 +126,7 @@ class Cifar10Data(StrictModel):
     seed: int = 0
 
 
-class SvhnData(StrictModel):
+class SvhnData(TrainShare):
     """A folder with SVHN's cropped digits: train_32x32.mat and test_32x32.mat."""
 
     kind: Literal["svhn"]

@@ -85,8 +85,8 @@ def _counts(groups_N: Labels, labels_N: Labels) -> npt.NDArray[np.int64]:
 def _split_of_class(
     name: str, keys: Sequence[str], settings: DrawnSplits, where: object
 ) -> dict[str, list[str]]:
-    tests = _test_part(_ranked(keys, f"{settings.seed}"), settings)
-    rest = [key for key in _ranked(keys, _validation_seed(settings)) if key not in tests]
+    tests = _test_part(ranked_keys(keys, f"{settings.seed}"), settings)
+    rest = [key for key in ranked_keys(keys, _validation_seed(settings)) if key not in tests]
     validations = max(1, round(len(keys) * settings.validation))
     if validations >= len(rest) or not tests:
         raise DataError(
@@ -95,7 +95,7 @@ def _split_of_class(
     return {"test": list(tests), "validation": rest[:validations], "train": rest[validations:]}
 
 
-def _ranked(keys: Sequence[str], seed: str) -> list[str]:
+def ranked_keys(keys: Sequence[str], seed: str) -> list[str]:
     """Ranked by a hash of seed and key, so that one new picture moves hardly any other."""
     return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\n{key}".encode()).digest())
 
