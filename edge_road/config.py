@@ -47,7 +47,7 @@ def load_settings(kind: type[Settings], path: Path | None, overrides: Iterable[s
 def parse_toml(text: str, where: object) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, and deep nesting
         raise ConfigError("the file is not valid TOML", where=where, got=error) from None
 
 
@@ -101,7 +101,7 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
 def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text  # a bare word is a string
 
 
@@ -120,10 +120,17 @@ def _as_config_error(
         where=f"{where}:{line}" if line else where,
         got=None
         if first["type"] in ("extra_forbidden", "missing")
-        else safe_text(repr(first["input"]))[:200],
+        else _shown(first["input"]),
         expected="one of " + ", ".join(known) if first["type"] == "extra_forbidden" else None,
         fix=f"did you mean '{match}'?" if match else None,
     )
+
+
+def _shown(value: object) -> str:
+    try:
+        return safe_text(repr(value))[:200]
+    except (ValueError, RecursionError):  # thousands of digits, or nested as deeply
+        return f"a {type(value).__name__} too large to show"
 
 
 def _line_of(text: str, key: str) -> int | None:

@@ -97,7 +97,7 @@ def parse_message(line: str | bytes) -> RoadState:
         if crc != _crc(values):
             raise ValueError("the checksum does not match")
         return RoadState.model_validate(values)
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ValidationError) as error:
         raise EdgeRoadError("not a road state message", got=str(error)[:300]) from None
 
 

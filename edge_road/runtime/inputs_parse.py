@@ -30,7 +30,7 @@ def take_json(inputs: VehicleInputs, payload: bytes, now_ns: int) -> VehicleInpu
         if "position" in values:
             inputs = inputs.with_position(Position.model_validate(values["position"], strict=True), now_ns)
         return inputs
-    except (ValueError, ValidationError, TypeError, RecursionError) as error:
+    except (ValueError, ValidationError, TypeError, OverflowError, RecursionError) as error:
         raise EdgeRoadError("not a vehicle input", got=str(error)[:200]) from None
 
 
@@ -45,7 +45,7 @@ def take_gpsd(inputs: VehicleInputs, line: bytes, now_ns: int) -> VehicleInputs:
             place["accuracy_m"] = _number(report["eph"])
         inputs = inputs.with_position(Position.model_validate(place), now_ns)
         return inputs.with_speed(_number(report["speed"]), now_ns) if "speed" in report else inputs
-    except (ValueError, KeyError, ValidationError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, ValidationError, TypeError, OverflowError, RecursionError) as error:
         raise EdgeRoadError("not a report of gpsd", got=str(error)[:200]) from None
 
 
