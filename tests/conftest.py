@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from fault_rows import fault_row  # noqa: F401  (a fixture)
 
 # Small models on few cores: more threads only get into each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,7 +1,7 @@
 """`fault_row`: a test of the fault matrix holds its measurement against the promise and records it.
 
-With EDGE_ROAD_FAULT_TABLE set to a file, every measurement is one JSON line in it;
-`make_table.py` turns the file into docs/reliability.md.
+With EDGE_ROAD_FAULT_TABLE set to a file, every measurement is one JSON line in it, kept or not;
+`tests/faults/make_table.py` turns the file into docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def fault_row(request: pytest.FixtureRequest) -> FaultRow:
             "test": request.node.nodeid.split("::")[-1],
             "file": Path(request.node.path).name,
         }
+        if table := os.environ.get("EDGE_ROAD_FAULT_TABLE"):
+            with open(table, "a") as file:
+                file.write(json.dumps(row) + "\n")
         for name in ("detect", "recover"):
             took_s, limit_s = row[f"{name}_s"], row[f"{name}_limit_s"]
             if limit_s is not None:
                 assert took_s is not None, f"row {number}: {name}_s was not measured"
                 assert took_s <= limit_s, f"row {number}: {name} took {took_s:.3f} s, promised {limit_s} s"
-        if table := os.environ.get("EDGE_ROAD_FAULT_TABLE"):
-            with open(table, "a") as file:
-                file.write(json.dumps(row) + "\n")
 
     return record
