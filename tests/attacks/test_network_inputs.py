@@ -71,7 +71,7 @@ def test_the_api_keeps_its_own_description() -> None:
     message = road("dry", 1, valid_for_ms=600_000)
     status.published(message, message.to_json())
     guard = Guard(HttpOutput(kind="http"), "secret")
-    app = build_app(status, Vehicle(vehicle="van"), Hub(2, 4), guard, lambda: asked.append(1))
+    app = build_app(status, lambda: Vehicle(vehicle="van"), Hub(2, 4), guard, lambda: asked.append(1))
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers={"Host": "localhost"})
     chosen = schema.exclude(path="/events")  # a stream has no end
 

@@ -19,11 +19,13 @@ from edge_road.errors import ConfigError
 from edge_road.road_state import parse_message
 from edge_road.runtime.outputs import web_protocol
 from edge_road.runtime.outputs.web import Web
+from edge_road.runtime.outputs.web_sessions import Attempts
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
 
 httpx = pytest.importorskip("httpx")
+http = httpx.Client(timeout=30)  # one for all: each would load the certificates of the world
 TOKEN = "a-long-secret"
 
 
@@ -32,13 +34,14 @@ class Served:
         self.asked = 0
         self.status = Status("van", "b", SystemClock())
         chosen = HttpOutput(kind="http", port=0, **settings)
-        self.web = Web(chosen, self.status, Vehicle(vehicle="van"), self._reload, vehicle_file)
+        self.vehicle = Vehicle.model_validate({"vehicle": "van", "outputs": [chosen]})
+        self.web = Web(chosen, self.status, lambda: self.vehicle, self._reload, vehicle_file)
         self.web.start()
         self.url = f"http://127.0.0.1:{self.web.port}"
         self.say(blind("starting", 0))
         for _ in range(1500):
             try:
-                if httpx.get(f"{self.url}/state").status_code == 200:
+                if http.get(f"{self.url}/state").status_code == 200:
                     return
             except httpx.TransportError:
                 time.sleep(0.02)
@@ -48,6 +51,9 @@ class Served:
         line = message.to_json()
         self.status.published(message, line)
         self.web.publish(message, line)
+
+    def forgive(self) -> None:
+        self.web._guard._attempts = Attempts(SystemClock())
 
     def _reload(self) -> None:
         self.asked += 1
@@ -64,17 +70,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_the_newest_state_is_served_as_it_was_published(served: Served) -> None:
     served.say(road("icy", 7))
-    answer = httpx.get(f"{served.url}/state")
+    answer = http.get(f"{served.url}/state")
     assert parse_message(answer.content).state == "icy"
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 def test_health_and_metrics_tell_the_same(served: Served) -> None:
-    served.say(road("wet", 8))
-    health = httpx.get(f"{served.url}/health").json()
+    served.say(road("wet", 8, valid_for_ms=600_000))
+    health = http.get(f"{served.url}/health").json()
     assert (health["alive"], health["state"]) == (True, "wet")
-    metrics = httpx.get(f"{served.url}/metrics").text
+    metrics = http.get(f"{served.url}/metrics").text
     assert 'edge_road_state{state="wet"} 1.0' in metrics
     assert 'edge_road_state{state="icy"} 0.0' in metrics
 
@@ -83,13 +89,13 @@ def test_labels_of_metrics_come_from_a_bounded_list(served: Served) -> None:
     for number in range(300):
         served.status.published(blind(f"made_up_{number}", number), "")
     served.say(road("dry", 9))
-    lines = httpx.get(f"{served.url}/metrics").text.splitlines()
+    lines = http.get(f"{served.url}/metrics").text.splitlines()
     assert len([line for line in lines if line.startswith("edge_road_reasons_total{")]) <= 64
 
 
 def test_the_stream_begins_with_the_newest_state_and_goes_on(served: Served) -> None:
     served.say(road("dry", 10))
-    with httpx.stream("GET", f"{served.url}/events", timeout=10) as answer:
+    with http.stream("GET", f"{served.url}/events", timeout=10) as answer:
         lines = answer.iter_lines()
         assert (next(lines), json.loads(next(lines)[6:])["seq"]) == ("event: state", 10)
         served.say(road("icy", 11))
@@ -104,8 +110,8 @@ def test_the_stream_begins_with_the_newest_state_and_goes_on(served: Served) -> 
 
 def test_the_house_can_be_full_and_empties_again(served: Served) -> None:
     with contextmanager(streams)(served, 3):
-        assert httpx.get(f"{served.url}/events").status_code == 503
-        assert httpx.get(f"{served.url}/state").status_code == 200
+        assert http.get(f"{served.url}/events").status_code == 503
+        assert http.get(f"{served.url}/state").status_code == 200
     for _ in range(300):
         if served.web._hub.readers == 0:
             return
@@ -142,7 +148,7 @@ def test_a_reader_that_stands_still_loses_its_oldest_and_costs_the_publisher_not
 
 def timed(served: Served, number: int) -> float:
     began_s = time.monotonic()
-    served.say(road("dry", number))
+    served.say(road(("dry", "wet")[number % 2], number))
     return time.monotonic() - began_s
 
 
@@ -151,37 +157,39 @@ def timed(served: Served, number: int) -> float:
 )
 def test_another_host_name_is_refused(served: Served, host: str) -> None:
     """DNS rebinding: a stranger's name that points at us."""
-    assert httpx.get(f"{served.url}/state", headers={"Host": host}).status_code in (400, 421)
+    assert http.get(f"{served.url}/state", headers={"Host": host}).status_code in (400, 421)
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8770"])
 def test_our_own_names_are_served(served: Served, host: str) -> None:
-    assert httpx.get(f"{served.url}/state", headers={"Host": host}).status_code == 200
+    assert http.get(f"{served.url}/state", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "file://", "http://[", "javascript:1"])
 def test_another_site_is_refused_even_with_the_token(served: Served, origin: str) -> None:
     headers = {"Origin": origin, "Authorization": f"Bearer {TOKEN}"}
-    assert httpx.post(f"{served.url}/reload", headers=headers).status_code == 403
-    assert httpx.get(f"{served.url}/state", headers={"Origin": origin}).status_code == 403
+    assert http.post(f"{served.url}/reload", headers=headers).status_code == 403
+    assert http.get(f"{served.url}/state", headers={"Origin": origin}).status_code == 403
 
 
 @pytest.mark.parametrize("shown", [None, "Bearer wrong", f"Basic {TOKEN}", "Bearer", f"Bearer {TOKEN}x"])
 def test_nothing_is_changed_without_the_token(served: Served, shown: str | None) -> None:
     before = served.asked
     headers = {} if shown is None else {"Authorization": shown}
-    for path in ("/reload", "/smoke", "/setup", "/setup/preview", "/state"):
+    for path in ("/reload", "/logout", "/setup", "/setup/preview", "/state"):
         for method in ("POST", "PUT", "DELETE", "PATCH"):
-            assert httpx.request(method, served.url + path, headers=headers).status_code == 401
+            served.forgive()
+            assert http.request(method, served.url + path, headers=headers).status_code == 401
     assert served.asked == before
 
 
 def test_the_token_opens_what_it_should(served: Served) -> None:
+    served.forgive()
     before = served.asked
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    assert httpx.post(f"{served.url}/reload", headers=headers).status_code == 202
+    assert http.post(f"{served.url}/reload", headers=headers).status_code == 202
     assert served.asked == before + 1
-    assert httpx.post(f"{served.url}/smoke", headers=headers).status_code == 409  # there is no bundle
+    assert http.post(f"{served.url}/smoke", headers=headers).status_code == 409  # there is no bundle
 
 
 @pytest.mark.parametrize(
@@ -206,14 +214,14 @@ def test_no_path_leads_out_of_the_page(served: Served, path: str) -> None:
 
 
 def test_the_page_and_its_files_are_served(served: Served) -> None:
-    answer = httpx.get(served.url + "/")
+    answer = http.get(served.url + "/")
     assert answer.status_code == 200
     assert "text/html" in answer.headers["content-type"]
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
 def test_without_a_picture_there_is_no_content(served: Served) -> None:
-    assert httpx.get(f"{served.url}/snapshot.jpg").status_code == 204
+    assert http.get(f"{served.url}/snapshot.jpg").status_code == 204
 
 
 def test_who_does_not_finish_a_request_is_shown_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,7 +245,7 @@ def test_a_huge_head_and_a_huge_body_are_refused(served: Served) -> None:
             except OSError:
                 answer = b""
             assert answer == b"" or answer.split()[1] in (b"400", b"401", b"431")
-    assert httpx.get(f"{served.url}/state").status_code == 200
+    assert http.get(f"{served.url}/state").status_code == 200
 
 
 def test_an_open_address_needs_a_token() -> None:
@@ -257,7 +265,7 @@ def test_beyond_the_loopback_even_reading_needs_the_token(tmp_path: Path) -> Non
 
 def test_a_port_that_is_taken_is_a_config_error(served: Served) -> None:
     with pytest.raises(ConfigError, match="address"):
-        Web(HttpOutput(kind="http", port=served.web.port), served.status, Vehicle(), lambda: None)
+        Web(HttpOutput(kind="http", port=served.web.port), served.status, Vehicle, lambda: None)
 
 
 def test_it_ends_quickly_even_with_readers(served: Served) -> None:
@@ -284,7 +292,7 @@ def set_up(tmp_path: Path) -> Iterator[tuple[Served, Path]]:
 
 
 def ask(served: Served, path: str, change: Any, token: str = TOKEN) -> Any:
-    return httpx.post(served.url + path, json=change, headers={"Authorization": f"Bearer {token}"})
+    return http.post(served.url + path, json=change, headers={"Authorization": f"Bearer {token}"})
 
 
 def test_a_new_crop_is_shown_first_then_written_with_a_back_up_and_taken_up(

@@ -23,11 +23,12 @@ from edge_road.runtime.vehicle_outputs import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Interior:
     """What outputs may look at inside the daemon."""
 
     vehicle: Vehicle
+    """the settings of now: replaced when new ones are taken"""
     events: EventWriter
     status: Status
     offline: Callable[[], str]
@@ -55,7 +56,8 @@ def open_output(settings: OutputSettings, interior: Interior) -> Output:
     if isinstance(settings, HttpOutput):
         from edge_road.runtime.outputs.web import Web
 
-        return Web(settings, interior.status, interior.vehicle, interior.reload, interior.vehicle_file)
+        status, reload = interior.status, interior.reload
+        return Web(settings, status, lambda: interior.vehicle, reload, interior.vehicle_file)
     assert isinstance(settings, CanOutput)
     from edge_road.runtime.outputs.can_bus import CanBus
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from edge_road.clock import SystemClock
 from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState
 from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.output import OutputHealth
 from edge_road.runtime.outputs.secrets import read_secret
 from edge_road.runtime.outputs.web_guard import Guard
+from edge_road.runtime.outputs.web_past import MOST_EVENTS, Album, History
+from edge_road.runtime.outputs.web_stream import sse
+from edge_road.runtime.snapshot import read_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
@@ -28,16 +34,20 @@ MOST_WAITING = 64
 HEAD_S = 5.0
 """to send a whole request, and between two of them"""
 LARGEST_HEAD_BYTES = 16 * 1024
+STATE_EVERY_NS = 200_000_000
+"""an unchanged state goes to readers this often; a changed one at once"""
 
 
 class Web:
+    """Messages come from one thread and events from another; both only leave them for ours."""
+
     gone = False
 
     def __init__(
         self,
         settings: HttpOutput,
         status: Status,
-        vehicle: Vehicle,
+        vehicle: Callable[[], Vehicle],
         reload: Callable[[], None],
         vehicle_file: Path | None = None,
     ) -> None:
@@ -48,6 +58,13 @@ class Web:
         self._socket = _listen(settings)
         self.port = int(self._socket.getsockname()[1])
         self._hub = Hub(settings.clients, MOST_WAITING)
+        self._machine = SystemClock()
+        self._history = History(self._machine)
+        self._album = Album(lambda: read_snapshot(vehicle(), self._machine))
+        self._told: tuple[object, ...] = ()
+        self._tell_ns = 0
+        self._events: deque[str] = deque(maxlen=MOST_EVENTS)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Any = None
         self._failure = ""
         self._closing = False
@@ -58,10 +75,24 @@ class Web:
         self._thread.start()
 
     def publish(self, message: RoadState, line: str) -> None:
-        self._hub.publish(f"event: state\ndata: {line}\n\n")
+        self._history.add(message)
+        now_ns, said = self._machine.mono_ns(), (message.state, message.reasons)
+        if said == self._told and now_ns < self._tell_ns:
+            return
+        self._told, self._tell_ns = said, now_ns + STATE_EVERY_NS
+        self._hub.publish(sse("state", line))
 
     def publish_event(self, line: str) -> None:
-        self._hub.publish(f"event: event\ndata: {_for_people(line)}\n\n")
+        self._events.append(line)
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._tell_events)
+
+    def _tell_events(self) -> None:
+        """In our own thread, because a picture is read from the disk."""
+        while self._events:
+            event = self._album.keep(self._events.popleft())
+            self._hub.publish(sse("event", json.dumps(event, separators=(",", ":"))))
 
     def health(self) -> OutputHealth:
         name = f"http {self._settings.host}:{self.port}"
@@ -82,15 +113,27 @@ class Web:
             from edge_road.runtime.outputs.web_app import build_app
 
             app = build_app(
-                self._status, self._vehicle, self._hub, self._guard, self._reload, self._vehicle_file
+                self._status,
+                self._vehicle,
+                self._hub,
+                self._guard,
+                self._reload,
+                self._vehicle_file,
+                self._history,
+                self._album,
             )
             self._server = uvicorn.Server(self._config(uvicorn, app))
             if not self._closing:
-                asyncio.run(self._server.serve(sockets=[self._socket]))
+                asyncio.run(self._serve())
         except Exception as error:  # the road is told with or without a page
             self._failure = str(error) or type(error).__name__
             if not self._closing:
                 log.exception("the web server has ended")
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._tell_events()
+        await self._server.serve(sockets=[self._socket])
 
     def _config(self, uvicorn: Any, app: Any) -> Any:
         from edge_road.runtime.outputs.web_protocol import Impatient
@@ -110,16 +153,6 @@ class Web:
             limit_concurrency=2 * self._settings.clients + 32,
             h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
         )
-
-
-def _for_people(line: str) -> str:
-    """The event, with what a list of events shows at its top level."""
-    event = json.loads(line)
-    details = event["details"]
-    text = ", ".join(str(details[key]) for key in ("fault", "reason", "error") if key in details)
-    shown = {"at": event["utc"], "text": text or None}
-    shown |= {key: details[key] for key in ("state", "reasons") if key in details}
-    return json.dumps({**event, **shown}, separators=(",", ":"))
 
 
 def _listen(settings: HttpOutput) -> socket.socket:

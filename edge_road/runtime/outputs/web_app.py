@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from edge_road.clock import SystemClock
 from edge_road.errors import ConfigError, EdgeRoadError
@@ -23,35 +20,36 @@ from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.metrics import CONTENT_TYPE, Metrics
 from edge_road.runtime.outputs.self_test import SelfTest
 from edge_road.runtime.outputs.web_api import openapi
-from edge_road.runtime.outputs.web_guard import Guard
+from edge_road.runtime.outputs.web_entry import Guarded, client_of, refused
+from edge_road.runtime.outputs.web_guard import Guard, Refusal
 from edge_road.runtime.outputs.web_page import page_files
+from edge_road.runtime.outputs.web_past import Album, History
+from edge_road.runtime.outputs.web_stream import stream
 from edge_road.runtime.snapshot import read_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 
-log = logging.getLogger(__name__)
-
-HEALTH_EVERY_S = 2.0
-LARGEST_CHANGE_BYTES = 4096
-SAFE_HEADERS = {
-    "content-security-policy": "default-src 'self'; img-src 'self' blob:; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+LARGEST_BODY_BYTES = 4096
+NO_CONTENT = 204
 
 
 class WebApp:
+    """`vehicle` tells the settings of now: they change while the daemon runs."""
+
     def __init__(
         self,
         status: Status,
-        vehicle: Vehicle,
+        vehicle: Callable[[], Vehicle],
         hub: Hub,
+        guard: Guard,
         reload: Callable[[], None],
         vehicle_file: Path | None,
+        history: History,
+        album: Album,
     ) -> None:
-        self._status, self._vehicle, self._hub, self._reload = status, vehicle, hub, reload
-        self._vehicle_file = vehicle_file
+        self._status, self._vehicle, self._hub, self._guard = status, vehicle, hub, guard
+        self._reload, self._vehicle_file = reload, vehicle_file
+        self._history, self._album = history, album
         self._metrics = Metrics(status)
         self._self_test = SelfTest(vehicle)
         self._files = page_files()
@@ -62,12 +60,18 @@ class WebApp:
             Route("/", self.page),
             Route("/state", self.state),
             Route("/events", self.events),
+            Route("/history", self.history),
+            Route("/pictures/{number:int}.jpg", self.picture),
             Route("/health", self.health),
             Route("/about", self.about),
             Route("/metrics", self.metrics),
             Route("/snapshot.jpg", self.snapshot),
             Route("/openapi.json", self.openapi),
+            Route("/session", self.session),
+            Route("/login", self.log_in, methods=["POST"]),
+            Route("/logout", self.log_out, methods=["POST"]),
             Route("/reload", self.reload, methods=["POST"]),
+            Route("/smoke", self.last_smoke),
             Route("/smoke", self.smoke, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
             Route("/setup/preview", self.setup_preview, methods=["POST"]),
@@ -84,23 +88,36 @@ class WebApp:
             return PlainTextResponse("no message yet", 503)
         return Response(newest[1], media_type="application/json")
 
+    async def events(self, request: Request) -> Response:
+        parts = stream(self._hub, self._status, lambda: self._guard.goes_on(request.headers))
+        if parts is None:
+            return PlainTextResponse("too many readers", 503)
+        return StreamingResponse(parts, media_type="text/event-stream")
+
+    async def history(self, request: Request) -> Response:
+        return JSONResponse({"samples": self._history.samples(), "events": self._album.events()})
+
+    async def picture(self, request: Request) -> Response:
+        return _jpeg(self._album.picture(request.path_params["number"]))
+
+    async def snapshot(self, request: Request) -> Response:
+        return _jpeg(read_snapshot(self._vehicle(), SystemClock()))
+
     async def health(self, request: Request) -> Response:
         return JSONResponse(self._status.health(), 200 if self._status.alive else 503)
 
     async def about(self, request: Request) -> Response:
-        newest = self._status.newest
+        newest, vehicle = self._status.newest, self._vehicle()
         return JSONResponse(
             {
-                "vehicle": self._vehicle.vehicle,
+                "vehicle": vehicle.vehicle,
                 "version": newest[0].version if newest else None,
                 "model": newest[0].model_digest if newest else None,
                 "settings": newest[0].config_digest if newest else None,
                 "predictor": self._status.predictor,
                 "source": self._status.source,
                 "boot": self._status.boot_id,
-                "regions": [
-                    {"name": region.name, **region.crop.model_dump()} for region in self._vehicle.regions
-                ],
+                "regions": [{"name": region.name, **region.crop.model_dump()} for region in vehicle.regions],
             }
         )
 
@@ -110,9 +127,22 @@ class WebApp:
     async def openapi(self, request: Request) -> Response:
         return JSONResponse(self._api)
 
-    async def snapshot(self, request: Request) -> Response:
-        picture = read_snapshot(self._vehicle, SystemClock())
-        return Response(status_code=204) if picture is None else Response(picture, media_type="image/jpeg")
+    async def session(self, request: Request) -> Response:
+        return JSONResponse(asdict(self._guard.rights(request.headers)))
+
+    async def log_in(self, request: Request) -> Response:
+        try:
+            token = _token(await _body(request))
+        except ConfigError as error:
+            return PlainTextResponse(error.what, 422)
+        cookie = self._guard.log_in(token, request.headers, client_of(request.scope))
+        if isinstance(cookie, Refusal):
+            return refused(cookie)
+        return Response(status_code=NO_CONTENT, headers={"Set-Cookie": cookie})
+
+    async def log_out(self, request: Request) -> Response:
+        cookie = self._guard.log_out(request.headers)
+        return Response(status_code=NO_CONTENT, headers={"Set-Cookie": cookie})
 
     async def reload(self, request: Request) -> Response:
         self._reload()
@@ -121,6 +151,9 @@ class WebApp:
     async def smoke(self, request: Request) -> Response:
         result = await self._self_test.run()
         return JSONResponse(result, 200 if "passed" in result else 409)
+
+    async def last_smoke(self, request: Request) -> Response:
+        return JSONResponse(self._self_test.newest())
 
     async def setup_preview(self, request: Request) -> Response:
         return await self._crop_change(request, lambda path, change: {"change": preview(path, change)})
@@ -145,37 +178,9 @@ class WebApp:
         except (EdgeRoadError, OSError) as error:
             return JSONResponse({"error": str(error)}, 422)
 
-    async def events(self, request: Request) -> Response:
-        loop, come = asyncio.get_running_loop(), asyncio.Event()
 
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(come.set)
-
-        reader = self._hub.join(wake)
-        if reader is None:
-            return PlainTextResponse("too many readers", 503)
-
-        async def stream() -> AsyncIterator[str]:
-            try:
-                newest = self._status.newest
-                if newest is not None:
-                    yield _sse("state", newest[1])
-                while True:
-                    yield _sse("health", json.dumps(flat_health(self._status)))
-                    ends = loop.time() + HEALTH_EVERY_S
-                    while loop.time() < ends:
-                        try:
-                            await asyncio.wait_for(come.wait(), ends - loop.time())
-                        except asyncio.TimeoutError:
-                            break
-                        come.clear()
-                        if items := reader.take():
-                            yield "".join(items)
-            finally:
-                self._hub.leave(reader)
-
-        return StreamingResponse(stream(), media_type="text/event-stream")
+def _jpeg(picture: bytes | None) -> Response:
+    return Response(status_code=NO_CONTENT) if picture is None else Response(picture, media_type="image/jpeg")
 
 
 async def _body(request: Request) -> bytes:
@@ -183,61 +188,32 @@ async def _body(request: Request) -> bytes:
     content = b""
     async for part in request.stream():
         content += part
-        if len(content) > LARGEST_CHANGE_BYTES:
-            raise ConfigError("the request is too large", expected=f"{LARGEST_CHANGE_BYTES} bytes")
+        if len(content) > LARGEST_BODY_BYTES:
+            raise ConfigError("the request is too large", expected=f"{LARGEST_BODY_BYTES} bytes")
     return content
 
 
-def _sse(name: str, content: str) -> str:
-    return f"event: {name}\ndata: {content}\n\n"
-
-
-def flat_health(status: Status) -> dict[str, object]:
-    """One value a name, for a table."""
-    health = status.health()
-    storage, outputs = health.pop("storage") or {}, health.pop("outputs")
-    flat: dict[str, object] = {name: value for name, value in health.items() if name != "reasons"}
-    flat["storage"] = "ok" if storage.get("ok", True) else storage.get("detail")
-    flat["events_waiting"] = storage.get("waiting", 0)
-    for output in outputs:
-        flat[output["name"]] = "ok" if output["ok"] else output["detail"] or "failing"
-    return flat
-
-
-class Guarded:
-    """Asks the guard first; a refused request reaches nothing."""
-
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
-        self._app, self._guard = app, guard
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._guard.refusal(scope["method"], scope["path"], headers)
-        if refusal is not None:
-            return await PlainTextResponse(refusal.what, refusal.status)(scope, receive, _safely(send))
-        await self._app(scope, receive, _safely(send))
-        return None
-
-
-def _safely(send: Send) -> Send:
-    async def with_headers(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            extra = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
-            message = {**message, "headers": [*message.get("headers", []), *extra]}
-        await send(message)
-
-    return with_headers
+def _token(content: bytes) -> str:
+    """From `{"token": "..."}`; what was sent instead is not repeated, because it may be nearly the token."""
+    try:
+        token = json.loads(content)["token"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        token = None
+    if not isinstance(token, str):
+        raise ConfigError("expected the token as JSON")
+    return token
 
 
 def build_app(
     status: Status,
-    vehicle: Vehicle,
+    vehicle: Callable[[], Vehicle],
     hub: Hub,
     guard: Guard,
     reload: Callable[[], None],
     vehicle_file: Path | None = None,
+    history: History | None = None,
+    album: Album | None = None,
 ) -> ASGIApp:
-    routes = WebApp(status, vehicle, hub, reload, vehicle_file).routes()
-    return Guarded(Starlette(routes=routes), guard)
+    history, album = history or History(SystemClock()), album or Album(lambda: None)
+    app = WebApp(status, vehicle, hub, guard, reload, vehicle_file, history, album)
+    return Guarded(Starlette(routes=app.routes()), guard)
