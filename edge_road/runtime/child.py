@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 from edge_road.clock import Clock
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.evidence import Failed, Ready
-from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, socket_pair
+from edge_road.runtime.link import AnyReport, Order, Setup, SupervisorEnd, socket_pair
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import VehicleInputs
+from edge_road.runtime.worker_limits import spawn
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +21,6 @@ FIRST_PAUSE_S = 0.2
 STEADY_S = 30.0
 """a worker that lived this long has earned a quick restart"""
 KILL_S = 0.2
-_PACKAGE_PARENT = Path(__file__).resolve().parents[2]
 
 
 class Worker:
@@ -96,6 +93,14 @@ class Worker:
         if self._link is not None and self._is_ready:
             self._link.send_inputs(inputs)
 
+    def order(self, order: Order) -> bool:
+        """False when it cannot hear it."""
+        return self._link is not None and self._is_ready and self._link.send_order(order)
+
+    def use(self, vehicle: Vehicle) -> None:
+        """From its next start on."""
+        self._vehicle = vehicle
+
     def silent_s(self) -> float:
         return (self._machine.mono_ns() - self._heard_ns) / 1e9
 
@@ -136,17 +141,4 @@ class Worker:
 
 
 def _spawn(descriptor: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "edge_road.runtime.worker", str(descriptor), str(os.getpid())],
-        pass_fds=[descriptor],
-        stdin=subprocess.DEVNULL,
-        stdout=2,  # the standard output belongs to the messages
-        start_new_session=True,  # Ctrl-C on the terminal is the supervisor's to answer
-        env=_environment(),
-    )
-
-
-def _environment() -> dict[str, str]:
-    """This very package must be found, whatever the current folder holds."""
-    paths = [str(_PACKAGE_PARENT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
+    return spawn("edge_road.runtime.worker", [descriptor])

@@ -201,7 +201,7 @@ def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules) -> Past:
         return _troubled(past, evidence.problems, captured_ns)
     judged = [region for region in evidence.regions if not region.obstructed]
     observed = fuse(judged, rules.settings.fusion)
-    if not _is_distribution(observed):
+    if not is_distribution(observed):
         return _troubled(past, (MODEL_OUTPUT,), captured_ns)
     nearest = min(region.distance for region in judged)
     is_strange = not (nearest <= rules.settings.familiar_radii)  # NaN is strange
@@ -216,7 +216,7 @@ def _troubled(past: Past, trouble: tuple[str, ...], captured_ns: int) -> Past:
     return replace(past, trouble=trouble, only_flashes=past.only_flashes and is_flash)
 
 
-def _is_distribution(observed: Belief) -> bool:
+def is_distribution(observed: Belief) -> bool:
     finite = len(observed) == len(STATES) and all(0.0 <= p <= 1.0 + SUM_TOLERANCE for p in observed)
     return finite and abs(math.fsum(observed) - 1.0) <= SUM_TOLERANCE
 

@@ -98,5 +98,28 @@ class Machine(Record):
     """of the frames since the last such record; more than 0.01 is too much"""
 
 
-Report = Annotated[Union[Evidence, Ready, Alive, Failed, Ended, Machine], Field(discriminator="kind")]
-REPORT: TypeAdapter[Evidence | Ready | Alive | Failed | Ended | Machine] = TypeAdapter(Report)
+class Loaded(Record):
+    """A model that is verified and gives its own probe outputs."""
+
+    kind: Literal["loaded"] = "loaded"
+    predictor: str
+    model_digest: str
+    confidence_threshold: float
+
+
+class SwapStep(Record):
+    """How far a new bundle has come. From `swapped` and `rolled_back` on, evidence is that of `loaded`."""
+
+    kind: Literal["swap"] = "swap"
+    stage: Literal["canary", "swapped", "refused", "rolled_back"]
+    bundle: str
+    """that runs from now on, or that is tried"""
+    loaded: Loaded | None = None
+    reason: str = ""
+    figures: dict[str, float] = Field(default_factory=dict)
+
+
+Report = Annotated[
+    Union[Evidence, Ready, Alive, Failed, Ended, Machine, SwapStep], Field(discriminator="kind")
+]
+REPORT: TypeAdapter[Evidence | Ready | Alive | Failed | Ended | Machine | SwapStep] = TypeAdapter(Report)

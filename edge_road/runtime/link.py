@@ -5,11 +5,22 @@ from __future__ import annotations
 import select
 import socket
 from contextlib import suppress
+from typing import Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from edge_road.errors import EdgeRoadError
-from edge_road.runtime.evidence import REPORT, Alive, Ended, Evidence, Failed, Machine, Ready, Record
+from edge_road.runtime.evidence import (
+    REPORT,
+    Alive,
+    Ended,
+    Evidence,
+    Failed,
+    Machine,
+    Ready,
+    Record,
+    SwapStep,
+)
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
@@ -18,16 +29,28 @@ MOST_AT_ONCE = 64
 PATIENCE_S = 1.0
 """for a supervisor that does not read"""
 
-AnyReport = Evidence | Ready | Alive | Failed | Ended | Machine
+AnyReport = Evidence | Ready | Alive | Failed | Ended | Machine | SwapStep
 INPUTS = TypeAdapter(VehicleInputs)
 
 
 class Setup(Record):
-    """The supervisor's first record: what the worker is to do. Only vehicle inputs follow."""
+    """The supervisor's first record: what the worker is to do. Vehicle inputs and orders follow."""
 
     vehicle: Vehicle
     origin_mono_ns: int | None = Field(default=None)
     """when the drive began, for a worker that takes over from one that died"""
+
+
+class Order(Record):
+    """What to do about a new bundle: try it beside the one that runs; keep it, or take the old one back."""
+
+    kind: Literal["order"] = "order"
+    what: Literal["try", "keep", "back"]
+    vehicle: Vehicle | None = None
+    """with the new bundle"""
+
+
+_ORDER = b'{"kind":"order"'
 
 
 def socket_pair() -> tuple[socket.socket, socket.socket]:
@@ -50,10 +73,16 @@ class SupervisorEnd:
 
     def send_inputs(self, inputs: VehicleInputs) -> None:
         """A worker that does not listen, or is gone, does without."""
-        try:
+        with suppress(BlockingIOError, ConnectionError):
             self._channel.send(INPUTS.dump_json(inputs))
+
+    def send_order(self, order: Order) -> bool:
+        """False when the worker does not listen or is gone."""
+        try:
+            self._channel.send(order.model_dump_json().encode())
         except (BlockingIOError, ConnectionError):
-            return
+            return False
+        return True
 
     def receive(self) -> list[AnyReport] | None:
         """The records that have come; none when the worker is gone and all it said has been read."""
@@ -78,6 +107,12 @@ class WorkerEnd:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._inputs = NO_INPUTS
+        self._orders: list[Order] = []
+
+    def take_orders(self) -> list[Order]:
+        """Those that came with the inputs."""
+        orders, self._orders = self._orders, []
+        return orders
 
     def newest_inputs(self) -> VehicleInputs:
         """What the vehicle has told last; does not wait."""
@@ -88,7 +123,10 @@ class WorkerEnd:
                 return self._inputs
             if not record:
                 raise ConnectionResetError("the supervisor is gone")
-            self._inputs = INPUTS.validate_json(record)
+            if record.startswith(_ORDER):
+                self._orders.append(Order.model_validate_json(record))
+            else:
+                self._inputs = INPUTS.validate_json(record)
 
     def receive_setup(self, timeout_s: float = 10.0) -> Setup:
         self._channel.settimeout(timeout_s)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from edge_road.clock import SystemClock, clock_of_speed
-from edge_road.config import load_settings
-from edge_road.errors import ConfigError, suggestion
 from edge_road.logs import set_up_logging
+from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.events.journal import Journal
 from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.live_line import LiveLine
@@ -25,11 +24,12 @@ from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.signals import Requests, watch_signals
 from edge_road.runtime.status import Status
-from edge_road.runtime.supervisor import Supervisor, Surroundings
+from edge_road.runtime.supervisor import Supervisor
+from edge_road.runtime.surroundings import Surroundings
 from edge_road.runtime.systemd import Systemd
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_options import VehicleOptions
 from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
-from edge_road.workspace import newest_bundle
 
 STORE_S, FLUSH_S = 0.5, 1.5
 """at the end: to store the last events, and to send what is on its way"""
@@ -37,20 +37,21 @@ STORE_S, FLUSH_S = 0.5, 1.5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    vehicle = vehicle_for(options)
+    settings = VehicleOptions(options)
+    vehicle = settings.load()
     if options.check:
         from edge_road.runtime.check import check_vehicle
 
         return check_vehicle(vehicle)
     set_up_logging()
-    run(vehicle, options.duration, lambda: vehicle_for(options), options.record, options.vehicle)
+    run(vehicle, options.duration, settings, options.record, options.vehicle)
     return 0
 
 
 def run(
     vehicle: Vehicle,
     duration_s: float | None = None,
-    load_again: Callable[[], Vehicle] | None = None,
+    settings: VehicleOptions | None = None,
     recording: Path | None = None,
     vehicle_file: Path | None = None,
 ) -> None:
@@ -58,7 +59,7 @@ def run(
         requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
         clock = clock_of_speed(vehicle.speed)
-        around = _surroundings(vehicle, vehicle_file, requests, load_again, stack)
+        around = _surroundings(vehicle, vehicle_file, requests, settings, stack)
         if recording is not None:
             recorder = Recorder(recording, vehicle)
             stack.callback(recorder.close)
@@ -70,7 +71,7 @@ def _surroundings(
     vehicle: Vehicle,
     vehicle_file: Path | None,
     requests: Requests,
-    load_again: Callable[[], Vehicle] | None,
+    settings: VehicleOptions | None,
     stack: ExitStack,
 ) -> Surroundings:
     """Everything that the supervisor talks to, and how it is closed: events first, so that they go out."""
@@ -96,7 +97,7 @@ def _surroundings(
         outputs.use(_outputs_of(changed))
         interior.vehicle = changed
 
-    return Surroundings(
+    around = Surroundings(
         publisher=publisher,
         journal=journal,
         status=status,
@@ -104,45 +105,20 @@ def _surroundings(
         live=LiveLine(sys.stderr, machine),
         requests=requests,
         inputs=inputs.newest,
-        load_again=load_again,
         start_outputs=outputs.start,
         use_outputs=use,
     )
+    return around if settings is None else _with_settings(around, settings)
 
 
-def vehicle_for(options: argparse.Namespace) -> Vehicle:
-    """The vehicle file, changed by the command line; the bundle is found now, so that it is one only."""
-    overrides = []
-    if options.source is not None:
-        overrides.append(f"source={_source_table(options.source)}")
-    if options.bundle is not None:
-        overrides.append(f"bundle={json.dumps(str(options.bundle))}")
-    if options.messages is not None:
-        overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
-    if options.truth is not None:
-        overrides.append(f"source.truth={json.dumps(options.truth)}")
-    vehicle = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
-    if vehicle.backend == "fake" or vehicle.bundle is not None:
-        return vehicle
-    return vehicle.model_copy(update={"bundle": newest_bundle()})
+def _with_settings(around: Surroundings, settings: VehicleOptions) -> Surroundings:
+    def settle(outcome: Outcome) -> None:
+        """In a thread: a slow disk must not hold up the heartbeat."""
+        threading.Thread(target=settings.settle, args=(outcome,), name="settle").start()
 
-
-def _source_table(text: str) -> str:
-    """A kind, or the path of a video or of a folder of pictures, as a TOML table."""
-    kinds = ("synthetic", "pattern")
-    if text in kinds:
-        return f'{{kind="{text}"}}'
-    path = Path(text)
-    if not path.exists():
-        raise ConfigError(
-            "there is no such source",
-            where="--source",
-            got=text,
-            expected="synthetic, a video file or a folder of pictures",
-            fix=suggestion(text, kinds),
-        )
-    kind = "images" if path.is_dir() else "video"
-    return f'{{kind="{kind}", path={json.dumps(str(path.absolute()))}}}'
+    return replace(
+        around, load_again=settings.load_again, bundle_wished=settings.bundle_wished, settle=settle
+    )
 
 
 def _outputs_of(vehicle: Vehicle) -> Sequence[OutputSettings]:
@@ -163,7 +139,12 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--vehicle", type=Path, metavar="FILE", help="vehicle file, e.g. runtime/vehicles/video.toml")
     add("--bundle", type=Path, metavar="DIR", help="the model's bundle (default: the newest)")
-    add("--source", metavar="KIND|PATH", help="synthetic, a video file, or a folder of pictures")
+    add(
+        "--source",
+        metavar="SOURCE",
+        help="synthetic, a video file, a folder of pictures, "
+        "v4l2:/dev/video0, csi:0, rtsp://... or http://... (JPEG)",
+    )
     add("--messages", metavar="FILE", help="write messages to this file; - is the standard output")
     add("--truth", metavar="FILE", help="write what a synthetic drive really was, to score the messages")
     add("--record", type=Path, metavar="FILE", help="keep what decided every message, for replay_drive.py")

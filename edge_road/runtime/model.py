@@ -14,6 +14,7 @@ from edge_road.clock import Clock, SystemClock
 from edge_road.errors import BackendError, BundleError
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Preprocessing
+from edge_road.runtime.evidence import Loaded
 from edge_road.runtime.geometry import Geometry
 from edge_road.runtime.vehicle import Backend, Vehicle
 from edge_road.workspace import newest_bundle
@@ -56,6 +57,14 @@ class Candidate:
 
     def __str__(self) -> str:
         return f"{self.backend} {self.precision}"
+
+
+def facts(model: LoadedModel) -> Loaded:
+    return Loaded(
+        predictor=model.predictor.name,
+        model_digest=model.digest,
+        confidence_threshold=model.confidence_threshold,
+    )
 
 
 def load_model(vehicle: Vehicle) -> LoadedModel:

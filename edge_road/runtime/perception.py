@@ -17,9 +17,10 @@ from edge_road.preprocess import Preprocessing
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 from edge_road.runtime.geometry import Geometry
 from edge_road.runtime.look import look_at
+from edge_road.runtime.model import LoadedModel
 from edge_road.runtime.quality import QualitySettings, Seen, Verdict, check
 from edge_road.runtime.sources.base import Unreadable
-from edge_road.runtime.vehicle import Region
+from edge_road.runtime.vehicle import Region, Vehicle
 from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
 STANDING_MPS = 1.0
@@ -70,6 +71,14 @@ class Perception:
             images_NHWC = None if verdict.problems else self._prepared(picture)
         return View(picture, images_NHWC, verdict, stages.milliseconds)
 
+    def view_of_checked(self, frame: Frame, obstructed: tuple[bool, ...]) -> View:
+        """A frame that another perception of the same camera has checked."""
+        return View(frame, self._prepared(frame), Verdict((), obstructed), {})
+
+    def follow(self, before: Perception) -> None:
+        """Remember what the one before has seen of the camera."""
+        self._seen, self.rejected_by = before._seen, before.rejected_by
+
     def judge(self, view: View) -> Evidence:
         if view.images_NHWC is None:
             return self._evidence(view, ())
@@ -112,6 +121,10 @@ class Perception:
                 self._regions, states_NS.tolist(), distances_N, obstructed
             )
         )
+
+
+def perception_of(vehicle: Vehicle, model: LoadedModel) -> Perception:
+    return Perception(model.predictor, model.preprocessing, vehicle.regions, vehicle.quality, model.geometry)
 
 
 class _Stages:

@@ -23,3 +23,9 @@ def needs_new_worker(old: Vehicle, new: Vehicle) -> bool:
     """Everything but where messages go, and how they are decided, is the worker's."""
     ours = {"outputs", "decision", "heartbeat_hz"}
     return old.model_dump(exclude=ours) != new.model_dump(exclude=ours)
+
+
+def only_bundle_differs(old: Vehicle, new: Vehicle) -> bool:
+    """Then the worker can change its model while it goes on; a fake backend has none to change."""
+    same = old.model_copy(update={"bundle": new.bundle}) == new
+    return same and old.bundle != new.bundle and new.backend != "fake"

@@ -16,7 +16,7 @@ from edge_road.clock import ScriptedClock
 from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState
 from edge_road.runtime.decision import Decision, Past, decide, interrupt, resume, rules_for
-from edge_road.runtime.evidence import Alive, Evidence, Ready
+from edge_road.runtime.evidence import Alive, Evidence, Loaded, Ready, SwapStep
 from edge_road.runtime.link import AnyReport
 from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Step
@@ -35,6 +35,7 @@ class Replay:
         self._vehicle, self._clock = vehicle, ScriptedClock()
         self._publisher = Publisher(vehicle, self._clock, boot_id="replay")
         self._rules = rules_for(vehicle.decision, confidence_threshold=1.0, period_s=0.0)
+        self._period_s = 0.0
         self._past = Past()
         self._basis: Evidence | None = None
         self._dropped = self._dropped_before = 0
@@ -55,16 +56,23 @@ class Replay:
 
     def _take(self, report: AnyReport) -> None:
         if isinstance(report, Ready):
-            threshold, period_s = report.confidence_threshold, report.period_s
-            self._rules = rules_for(self._vehicle.decision, threshold, period_s)
-            self._publisher.model_digest = report.model_digest
+            self._period_s = report.period_s
+            self._use(report)
             self._dropped_before = self._dropped
+        if isinstance(report, SwapStep) and report.stage in ("swapped", "rolled_back"):
+            assert report.loaded is not None
+            self._publisher.use(self._vehicle.model_copy(update={"bundle": Path(report.bundle)}))
+            self._use(report.loaded)
         if isinstance(report, (Ready, Alive)):
             self._past = resume(self._past)
         if isinstance(report, Evidence):
             self._dropped = self._dropped_before + report.dropped
             if self._decide(report).captured_mono_ns == report.captured_mono_ns:
                 self._basis = report
+
+    def _use(self, model: Ready | Loaded) -> None:
+        self._rules = rules_for(self._vehicle.decision, model.confidence_threshold, self._period_s)
+        self._publisher.model_digest = model.model_digest
 
     def _decide(self, evidence: Evidence | None) -> Decision:
         now_ns = self._clock.mono_ns()

@@ -32,6 +32,8 @@ class Status:
         self.frames = self.dropped = self.rejected = self.worker_starts = 0
         self.source = self.predictor = ""
         self.outputs: Callable[[], Sequence[OutputHealth]] = tuple
+        self.swap: dict[str, Any] | None = None
+        """how a new bundle fares"""
         self.storage: Callable[[], StorageHealth] | None = None
 
     def published(self, message: RoadState, line: str) -> None:
@@ -72,6 +74,7 @@ class Status:
             "dropped": self.dropped,
             "rejected": self.rejected,
             "worker_starts": self.worker_starts,
+            "swap": self.swap,
             "storage": asdict(storage) if storage else None,
             "outputs": outputs,
         }

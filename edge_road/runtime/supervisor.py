@@ -7,52 +7,26 @@ from __future__ import annotations
 
 import logging
 import select
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.errors import CameraError, EdgeRoadError
+from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.child import Worker
 from edge_road.runtime.decision import NO_FRAMES, Decision, Past, decide, interrupt, resume, rules_for
 from edge_road.runtime.events.event import Severity
-from edge_road.runtime.events.journal import Journal
-from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Ready
+from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Loaded, Ready, SwapStep
 from edge_road.runtime.link import INPUTS, AnyReport
-from edge_road.runtime.live_line import LiveLine
-from edge_road.runtime.publisher import Publisher
-from edge_road.runtime.reload import check_reload, needs_new_worker
-from edge_road.runtime.signals import Requests
-from edge_road.runtime.status import Status
-from edge_road.runtime.systemd import Systemd
+from edge_road.runtime.reload import check_reload, needs_new_worker, only_bundle_differs
+from edge_road.runtime.surroundings import Surroundings
+from edge_road.runtime.swap import Swap
 from edge_road.runtime.vehicle import Vehicle
-from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
+from edge_road.runtime.vehicle_inputs import NO_INPUTS
 
 log = logging.getLogger(__name__)
 
 TICK_S = 0.05
 SILENT_S = 0.4
 """a worker tells of itself ten times a second; after this long it hangs"""
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """Whom the supervisor tells, and whom it asks."""
-
-    publisher: Publisher
-    journal: Journal
-    status: Status
-    systemd: Systemd
-    live: LiveLine
-    requests: Requests
-    inputs: Callable[[], VehicleInputs] = lambda: NO_INPUTS
-    record: Callable[[dict[str, Any]], None] = lambda step: None
-    """keeps everything that decides what is said, for a replay"""
-    load_again: Callable[[], Vehicle] | None = None
-    """reads the vehicle file once more"""
-    start_outputs: Callable[[], None] = lambda: None
-    use_outputs: Callable[[Vehicle], None] = lambda vehicle: None
-    """opens and closes outputs so that they are those of the vehicle, or raises and changes none"""
 
 
 class Supervisor:
@@ -64,6 +38,14 @@ class Supervisor:
         self._duration_s = duration_s
         self._worker = Worker(vehicle, SystemClock())
         self._before_reload: Vehicle | None = None
+        self._swap = Swap(
+            around.journal,
+            around.status,
+            clock,
+            order=lambda order: self._worker.order(order),
+            use=self._use_model,
+            settle=self._settle,
+        )
         self._set_rules(confidence_threshold=1.0, period_s=0.0)
         self._past, self._decided_ns = Past(), clock.mono_ns()
         self._inputs = NO_INPUTS
@@ -124,6 +106,7 @@ class Supervisor:
             self._take_death()
         elif self._worker.end_if_stalled():
             self._interrupt("inference_stalled")
+            self._swap.worker_lost("inference_stalled")
             self._roll_back_if_new(EdgeRoadError("the worker did not become ready"))
         elif self._hangs():
             self._interrupt("inference_stalled")
@@ -133,6 +116,7 @@ class Supervisor:
         failed = self._worker.failed
         lost_camera = failed is not None and failed.exit_code == CameraError.exit_code
         self._interrupt(NO_FRAMES if lost_camera else "worker_died")
+        self._swap.worker_lost("worker_died")
         self._roll_back_if_new(failed.error() if failed else EdgeRoadError("the worker died at its start"))
 
     def _record(self, report: AnyReport) -> None:
@@ -154,6 +138,9 @@ class Supervisor:
             self._requests.because("end_of_stream")
         elif isinstance(report, Failed):
             self._take_failure(report)
+        elif isinstance(report, SwapStep):
+            self._record(report)
+            self._swap.take(report)
 
     def _take_evidence(self, evidence: Evidence) -> None:
         self._status.frames += 1
@@ -164,6 +151,7 @@ class Supervisor:
         if decision.captured_mono_ns == evidence.captured_mono_ns:
             self._basis = evidence
         self._say(decision)
+        self._swap.watch(evidence)
 
     def _take_ready(self, ready: Ready) -> None:
         log.info("%s on %s", ready.predictor, ready.source)
@@ -171,6 +159,8 @@ class Supervisor:
         self._set_rules(ready.confidence_threshold, ready.period_s)
         self._publisher.model_digest = ready.model_digest
         self._status.predictor, self._status.source = ready.predictor, ready.source
+        if self._ready_ns is None and self._around.bundle_wished():
+            self._requests.ask_reload()
         self._past = resume(self._past)
         self._dropped_before = self._status.dropped
         self._ready_ns = self._ready_ns or self._clock.mono_ns()
@@ -232,8 +222,12 @@ class Supervisor:
         try:
             if self._around.load_again is None:
                 raise EdgeRoadError("there is no vehicle file to read again")
+            if self._swap.busy:
+                raise EdgeRoadError("a new bundle is on trial")
             vehicle = self._around.load_again()
             check_reload(self._vehicle, vehicle)
+            if only_bundle_differs(self._vehicle, vehicle):
+                return self._swap.begin(self._vehicle, vehicle)
             self._around.use_outputs(vehicle)
         except EdgeRoadError as error:
             return self._refuse(error)
@@ -249,6 +243,20 @@ class Supervisor:
             self._before_reload = old
             self._replace_worker()
         self._around.journal.note("config", Severity.NOTE, {"accepted": True})
+
+    def _use_model(self, vehicle: Vehicle, loaded: Loaded | None) -> None:
+        """The worker has changed its model, without a gap; with none, a new worker will begin with it."""
+        self._vehicle = vehicle
+        self._publisher.use(vehicle)
+        self._around.use_outputs(vehicle)
+        if loaded is not None:
+            self._set_rules(loaded.confidence_threshold, self._fitted[1])
+            self._publisher.model_digest, self._status.predictor = loaded.model_digest, loaded.predictor
+
+    def _settle(self, outcome: Outcome) -> None:
+        if outcome.stage == "kept":
+            self._worker.use(self._vehicle)
+        self._around.settle(outcome)
 
     def _replace_worker(self) -> None:
         self._worker.stop()

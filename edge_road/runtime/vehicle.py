@@ -11,6 +11,7 @@ from edge_road.config import StrictModel
 from edge_road.preprocess import Crop
 from edge_road.runtime.decision import DecisionSettings
 from edge_road.runtime.quality import QualitySettings
+from edge_road.runtime.swap_rules import SwapSettings
 from edge_road.runtime.thermal import ThermalSettings
 from edge_road.runtime.vehicle_outputs import EventSettings, OutputSettings
 from edge_road.runtime.vehicle_sources import Fps, SourceSettings, SyntheticSource
@@ -68,6 +69,7 @@ class Vehicle(StrictModel):
     """refuses what only a rehearsal may do, such as injected faults"""
     worker: WorkerLimits = WorkerLimits()
     thermal: ThermalSettings = ThermalSettings()
+    swap: SwapSettings = SwapSettings()
 
     @field_validator("source", mode="before")
     @classmethod

@@ -5,11 +5,8 @@ camera -> slot -> checks -> preprocess -> predictor -> evidence
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
-import resource
-import signal
 import socket
 import sys
 
@@ -22,6 +19,7 @@ from edge_road.runtime.evidence import Alive, Ended, Failed, Ready
 from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
 from edge_road.runtime.model import LoadedModel, load_model
+from edge_road.runtime.model_seat import ModelSeat, Seated
 from edge_road.runtime.perception import Perception, View
 from edge_road.runtime.preview import Preview
 from edge_road.runtime.slot import NewestFrameSlot
@@ -29,46 +27,48 @@ from edge_road.runtime.sources import Source, source_for
 from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import WorkerLimits
 from edge_road.runtime.vehicle_inputs import NO_INPUTS
+from edge_road.runtime.worker_limits import die_with, limit_ourselves
 
 log = logging.getLogger(__name__)
 
+Seen = tuple[Seated, View]
+"""a picture, prepared for one model"""
 SIGN_OF_LIFE_S = 0.1
 SICK_FRAMES = 50
 SWITCH_S = 0.0005
 """a thread that wants to go on waits this long for one that computes; Python's default is 5 ms"""
-_PR_SET_PDEATHSIG = 1
 
 
 def work(link: WorkerEnd, setup: Setup) -> None:
     """Judge the newest frame, again and again, until the source ends or something gives way."""
     vehicle = setup.vehicle
     clock = clock_of_speed(vehicle.speed)
-    model = load_model(vehicle)
-    perception = Perception(
-        model.predictor, model.preprocessing, vehicle.regions, vehicle.quality, model.geometry
-    )
+    seat = ModelSeat(vehicle, load_model(vehicle), link.send)
     source = source_for(vehicle.source, clock, setup.origin_mono_ns)
-    slot = NewestFrameSlot[View]()
+    slot = NewestFrameSlot[Seen]()
     preview = Preview(vehicle)
     inputs = NO_INPUTS
 
-    def prepare(picture: Frame | Unreadable) -> View:
+    def prepare(picture: Frame | Unreadable) -> Seen:
         if isinstance(picture, Frame):
             preview.show(picture.pixels)
-        return perception.view(picture, inputs)
+        seated = seat.now
+        return seated, seated.perception.view(picture, inputs)
 
     capture = Capture(source, slot, prepare, clock, vehicle.rate, vehicle.worker.longest_pause_s)
     care = MachineCare(vehicle.rate, vehicle.thermal)
     capture.start()
-    link.send(_ready(model, source, vehicle.rate))
+    ready = _ready(seat.now.model, source, vehicle.rate)
+    link.send(ready)
     while True:
         ended = capture.ended  # asked first: a frame that came before the end is still taken
-        view = slot.take(timeout_s=SIGN_OF_LIFE_S)
+        seen = slot.take(timeout_s=SIGN_OF_LIFE_S)
         inputs = link.newest_inputs()
-        if view is not None:
-            evidence = perception.judge(view)
-            link.send(evidence.model_copy(update={"dropped": slot.dropped, "rejected": source.rejected}))
-            _check_model(perception, model)
+        for order in link.take_orders():
+            seat.obey(order, ready.period_s)
+        seat.turn()
+        if seen is not None:
+            _judge(seen, seat, link, dropped=slot.dropped, rejected=source.rejected)
         elif ended:
             link.send(Ended())
             return
@@ -78,6 +78,16 @@ def work(link: WorkerEnd, setup: Setup) -> None:
         if (machine := care.look(slot)) is not None:
             capture.set_rate(machine.rate_hz)
             link.send(machine)
+
+
+def _judge(seen: Seen, seat: ModelSeat, link: WorkerEnd, dropped: int, rejected: int) -> None:
+    seated, view = seen
+    if seated is not seat.now:
+        return  # prepared for the model before: its answer would carry the wrong name
+    evidence = seated.perception.judge(view)
+    link.send(evidence.model_copy(update={"dropped": dropped, "rejected": rejected}))
+    seat.offer(view.picture, evidence)
+    _check_model(seated.perception, seated.model)
 
 
 def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
@@ -99,7 +109,7 @@ def _check_model(perception: Perception, model: LoadedModel) -> None:
         model.self_test()
 
 
-def _check_capture(capture: Capture[View], limits: WorkerLimits) -> None:
+def _check_capture(capture: Capture[Seen], limits: WorkerLimits) -> None:
     """A call that does not come back can only be ended with the process that made it."""
     if capture.bug is not None:
         raise capture.bug
@@ -109,35 +119,14 @@ def _check_capture(capture: Capture[View], limits: WorkerLimits) -> None:
         os._exit(1)
 
 
-def _limit_ourselves(limits: WorkerLimits) -> None:
-    if limits.memory_mb:
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = limits.memory_mb * 2**20
-        resource.setrlimit(
-            resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
-        )
-    try:  # when memory runs out, the worker goes and not the supervisor
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("500")
-    except OSError:
-        log.debug("the kernel does not let us raise our own oom score")
-
-
-def _die_with(parent_pid: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent_pid:  # it died before the line above
-        os._exit(1)
-
-
 def main(arguments: list[str]) -> int:
     descriptor, parent_pid = map(int, arguments)
-    _die_with(parent_pid)
+    die_with(parent_pid)
     set_up_logging()
     sys.setswitchinterval(SWITCH_S)
     link = WorkerEnd(socket.socket(fileno=descriptor))
     setup = link.receive_setup()
-    _limit_ourselves(setup.vehicle.worker)
+    limit_ourselves(setup.vehicle.worker)
     try:
         work(link, setup)
     except EdgeRoadError as error:

@@ -12,7 +12,7 @@ from edge_road.runtime.decision import (
     Past,
     Rules,
     _hold_s,
-    _is_distribution,
+    is_distribution,
     _target,
     _update,
     decide,
@@ -59,10 +59,10 @@ def test_thresholds_themselves_are_enough() -> None:
 
 
 def test_certainty_is_a_distribution_and_a_little_rounding_is_forgiven() -> None:
-    assert _is_distribution((1.0, 0.0, 0.0))
-    assert _is_distribution((1.0005, 0.0, 0.0))
-    assert not _is_distribution((1.002, 0.0, 0.0))
-    assert not _is_distribution((0.5, 0.5))
+    assert is_distribution((1.0, 0.0, 0.0))
+    assert is_distribution((1.0005, 0.0, 0.0))
+    assert not is_distribution((1.002, 0.0, 0.0))
+    assert not is_distribution((0.5, 0.5))
 
 
 @pytest.mark.parametrize(("gap_s", "power"), [(0.05, 0.5), (0.1, 1.0), (0.5, 1.0)])

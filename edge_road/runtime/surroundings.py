@@ -1,0 +1,39 @@
+"""Whom the supervisor tells, and whom it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from edge_road.runtime.bundle_choice import Outcome
+from edge_road.runtime.events.journal import Journal
+from edge_road.runtime.live_line import LiveLine
+from edge_road.runtime.publisher import Publisher
+from edge_road.runtime.signals import Requests
+from edge_road.runtime.status import Status
+from edge_road.runtime.systemd import Systemd
+from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    publisher: Publisher
+    journal: Journal
+    status: Status
+    systemd: Systemd
+    live: LiveLine
+    requests: Requests
+    inputs: Callable[[], VehicleInputs] = lambda: NO_INPUTS
+    record: Callable[[dict[str, Any]], None] = lambda step: None
+    """keeps everything that decides what is said, for a replay"""
+    load_again: Callable[[], Vehicle] | None = None
+    """reads the vehicle file once more"""
+    start_outputs: Callable[[], None] = lambda: None
+    use_outputs: Callable[[Vehicle], None] = lambda vehicle: None
+    """opens and closes outputs so that they are those of the vehicle, or raises and changes none"""
+    bundle_wished: Callable[[], bool] = lambda: False
+    """a new bundle waits to be tried"""
+    settle: Callable[[Outcome], None] = lambda outcome: None
+    """keeps how a new bundle has fared"""

@@ -1,0 +1,231 @@
+"""A running daemon takes a new bundle without a gap, or keeps the old one and says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tomli_w
+from daemon_harness import Daemon, pattern_vehicle
+from small_bundles import brightness_model, write_small_bundle
+
+from edge_road.conditions import STATES
+from edge_road.keys import generate_key, public_path
+from edge_road.road_state import RoadState
+from edge_road.runtime.bundle_choice import BundleChoice, write_wish
+from edge_road.runtime.events.event import Event, parse_event
+from edge_road.runtime.replay import comparable, replay
+from edge_road.signing import sign_bundle
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("cryptography")
+
+QUICK = {"canary_s": 0.5, "least_frames": 4, "trial_s": 0.5, "longest_s": 20.0}
+
+
+class Garage:
+    """A vehicle with a signed bundle, and others to try on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        generate_key(folder / "key")
+        self.digest = self.bundle("old")
+        self.vehicle: dict[str, Any] = {
+            **pattern_vehicle(("dry", 600.0), events={"path": str(folder / "events.sqlite")}),
+            "backend": "onnx",
+            "bundle": str(folder / "old"),
+            "trust": {"trusted_keys": [str(public_path(folder / "key"))]},
+            "swap": QUICK,
+            "outputs": [{"path": "-"}, {"path": str(folder / "lines.jsonl"), "events": True}],
+        }
+
+    def bundle(self, name: str, sign: bool = True, model: bytes | None = None, **changes: Any) -> str:
+        digest = write_small_bundle(self.folder / name, model or brightness_model(), **changes)
+        if sign:
+            sign_bundle(self.folder / name, self.folder / "key")
+        return digest
+
+    def change_file(self, daemon: Daemon, **changes: Any) -> None:
+        vehicle = {**self.vehicle, **changes}
+        (self.folder / "vehicle.toml").write_text(tomli_w.dumps(vehicle))
+        daemon.process.send_signal(signal.SIGHUP)
+
+    def events(self) -> list[Event]:
+        lines = (self.folder / "lines.jsonl").read_text().splitlines()
+        return [parse_event(line) for line in lines if '"edge_road.event/1"' in line[:40]]
+
+    def steps(self) -> list[str]:
+        return [str(e.draft.details["swap"]) for e in self.events() if "swap" in e.draft.details]
+
+    def last(self, stage: str) -> dict[str, Any]:
+        return dict(next(e.draft.details for e in self.events() if e.draft.details.get("swap") == stage))
+
+    def wait_for_step(self, stage: str, timeout_s: float = 90.0) -> None:
+        end_s = time.monotonic() + timeout_s
+        while stage not in self.steps():
+            assert time.monotonic() < end_s, f"no {stage}, only {self.steps()}"
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def garage(tmp_path: Path) -> Garage:
+    return Garage(tmp_path)
+
+
+def upside_down() -> bytes:
+    """The same model with its classes in another order: it calls dry icy."""
+    return brightness_model(STATES[::-1])
+
+
+def sick_model(healthy: str) -> bytes:
+    """The brightness model, times 0 / 0 wherever the expression of `grey` and a limit is not above zero."""
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.load_from_string(brightness_model())
+    graph = model.graph
+    next(node for node in graph.node if node.output[0] == "logits").output[0] = "healthy"
+    for name, value in {"limit_below": 100, "limit_above": 160, "zero": 0}.items():
+        graph.initializer.append(numpy_helper.from_array(np.array(value, np.float32), name))
+    operands = {"above 100": ["grey", "limit_below"], "below 160": ["limit_above", "grey"]}[healthy]
+    *before, softmax = graph.node
+    del graph.node[:]
+    graph.node.extend(
+        [
+            *before,
+            helper.make_node("Sub", operands, ["difference_to_limit"]),
+            helper.make_node("Max", ["difference_to_limit", "zero"], ["part"]),
+            helper.make_node("Div", ["part", "part"], ["one_or_nan"]),
+            helper.make_node("Mul", ["healthy", "one_or_nan"], ["logits"]),
+            softmax,
+        ]
+    )
+    return bytes(model.SerializeToString())
+
+
+def test_a_good_bundle_takes_over_without_a_gap_and_stays(garage: Garage, tmp_path: Path) -> None:
+    new = garage.bundle("new", model=brightness_model(size=(48, 40)), size=(48, 40))
+    with Daemon(tmp_path, "--record", str(tmp_path / "drive.jsonl"), vehicle=garage.vehicle) as daemon:
+        began_s = daemon.wait_for_state("dry", timeout_s=90)
+        write_wish_from(tmp_path, tmp_path / "new")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(lambda m: m.model_digest == new, timeout_s=90)
+        garage.wait_for_step("kept")
+        assert daemon.stop() == 0
+    during = [m for at, m in daemon.received if at >= began_s][:-1]
+    nobody_noticed(during)
+    assert {m.model_digest for m in during} == {garage.digest, new}
+    assert garage.steps() == ["verifying", "canary", "swapped", "kept"]
+    assert garage.last("swapped")["figures"]["agreement"] == 1.0
+    assert daemon.stderr.count("next start in") == 0, "the worker went on"
+    again = replay((tmp_path / "drive.jsonl").read_text().splitlines())
+    assert [comparable(m) for m in again] == [comparable(m) for m in daemon.messages]
+    choice = BundleChoice.model_validate_json(choice_file(tmp_path).read_text())
+    assert (choice.wish, choice.running) == (None, tmp_path / "new")
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:  # and it is the one of the next start
+        daemon.wait_for(lambda m: m.state == "dry" and m.model_digest == new, timeout_s=90)
+
+
+STARVED = {"no_frames", "inference_stalled"}
+"""what a machine without time for anybody says; a swap that blinds the daemon would say something else"""
+
+
+def nobody_noticed(messages: list[RoadState]) -> None:
+    assert {m.state for m in messages} <= {"dry", "unknown"}
+    blind = [m for m in messages if m.state == "unknown" and STARVED.isdisjoint(m.reasons)]
+    assert [m for m in blind if m.reasons != ("settling",)] == []
+    assert sum(m.state == "dry" for m in messages) > 0.7 * len(messages)
+
+
+def write_wish_from(home: Path, bundle: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDGE_ROAD_HOME", str(home))
+        patch.delenv("STATE_DIRECTORY", raising=False)
+        write_wish("test", bundle)
+
+
+def choice_file(home: Path) -> Path:
+    return home / "runs" / ".state" / "bundle-test.json"
+
+
+def damage(bundle: Path) -> None:
+    content = bytearray((bundle / "model.onnx").read_bytes())
+    content[len(content) // 2] ^= 1
+    (bundle / "model.onnx").write_bytes(content)
+
+
+def test_bad_bundles_are_refused_while_the_old_one_speaks_on(garage: Garage, tmp_path: Path) -> None:
+    garage.bundle("unsigned", sign=False)
+    garage.bundle("damaged")
+    damage(tmp_path / "damaged")
+    garage.bundle("disagrees", model=upside_down())
+    garage.bundle("sick", model=sick_model("above 100"))
+    reasons = {
+        "unsigned": "not signed",
+        "damaged": "cut or changed",
+        "disagrees": "disagrees",
+        "sick": "model_output",
+    }
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+        began_s = daemon.wait_for_state("dry", timeout_s=90)
+        for count, name in enumerate(reasons, start=1):
+            garage.change_file(daemon, bundle=str(tmp_path / name))
+            end_s = time.monotonic() + 90
+            while garage.steps().count("refused") < count:
+                assert time.monotonic() < end_s, (name, garage.steps(), daemon.stderr)
+                time.sleep(0.05)
+        assert daemon.stop() == 0
+    during = [m for at, m in daemon.received if at >= began_s][:-1]
+    nobody_noticed(during)
+    assert {m.model_digest for m in during} == {garage.digest}
+    told = [e.draft.details for e in garage.events() if e.draft.details.get("swap") == "refused"]
+    for details, (name, reason) in zip(told, reasons.items()):
+        assert reason in str(details["reason"]), name
+    assert "swapped" not in garage.steps()
+
+
+def test_a_model_that_falls_sick_on_probation_gives_way_to_the_old_one(
+    garage: Garage, tmp_path: Path
+) -> None:
+    """Good on the dry road of the canary, no number once the road is bright with ice."""
+    garage.bundle("sick", model=sick_model("below 160"))
+    garage.vehicle["swap"] = {**QUICK, "trial_s": 600.0}
+    garage.vehicle["source"]["segments"] = [
+        {"state": "dry", "seconds": 6.0},
+        {"state": "icy", "seconds": 600.0},
+    ]
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+        daemon.wait_for_state("dry", timeout_s=90)
+        garage.change_file(daemon, bundle=str(tmp_path / "sick"))
+        garage.wait_for_step("rolled_back")
+        daemon.wait_for(lambda m: m.state == "icy" and m.model_digest == garage.digest, timeout_s=90)
+        assert daemon.stop() == 0
+    assert garage.last("rolled_back")["reason"] == "model_output"
+    sick = [m for m in daemon.messages if m.model_digest != garage.digest and m.model_digest != "none"]
+    assert {m.state for m in sick} <= {"dry", "unknown"}
+    outcome = json.loads(choice_file(tmp_path).read_text())["outcome"]
+    assert (outcome["stage"], outcome["reason"]) == ("rolled_back", "model_output")
+    assert daemon.stderr.count("next start in") == 0, "the old model waited in memory"
+
+
+def test_a_worker_that_dies_on_probation_returns_with_the_old_bundle(garage: Garage, tmp_path: Path) -> None:
+    garage.bundle("new", size=(48, 40), model=brightness_model(size=(48, 40)))
+    garage.vehicle["swap"] = {**QUICK, "trial_s": 600.0}
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+        daemon.wait_for_state("dry", timeout_s=90)
+        garage.change_file(daemon, bundle=str(tmp_path / "new"))
+        garage.wait_for_step("swapped")
+        os.kill(daemon.worker_pid(), signal.SIGKILL)
+        garage.wait_for_step("rolled_back")
+        since_s = time.monotonic()
+        daemon.wait_for(
+            lambda m: m.state == "dry" and m.model_digest == garage.digest, since_s=since_s, timeout_s=90
+        )
+        assert daemon.stop() == 0
+    assert garage.last("rolled_back")["reason"] == "worker_died"
