@@ -79,6 +79,28 @@ class RisingTimes:
         return True
 
 
+class Intact:
+    """Pictures of a coded stream build upon each other: damage to one spoils all until the next key picture.
+
+    A stream that refreshes itself bit by bit has no key pictures; it is trusted again after `HEALS_S`.
+    """
+
+    HEALS_S = 5.0
+
+    def __init__(self) -> None:
+        self._spoilt_s: float | None = None
+
+    def spoil(self, time_s: float) -> None:
+        self._spoilt_s = time_s
+
+    def is_whole(self, is_corrupt: bool, is_key: bool, time_s: float) -> bool:
+        if is_corrupt:
+            self.spoil(time_s)
+        elif is_key or (self._spoilt_s is not None and time_s - self._spoilt_s >= self.HEALS_S):
+            self._spoilt_s = None
+        return self._spoilt_s is None
+
+
 class Pacer:
     """Turns frame numbers into moments, and waits for them."""
 

@@ -13,7 +13,7 @@ from edge_road.clock import Clock, utc_text
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.logs import safe_text
-from edge_road.runtime.sources.base import RisingTimes, Unreadable, stamped
+from edge_road.runtime.sources.base import Intact, RisingTimes, Unreadable, stamped
 from edge_road.runtime.vehicle_sources import RtspSource
 
 MOST_PIXELS = 16_000_000
@@ -54,7 +54,7 @@ class RtspCamera:
         self.origin_ns = self._heard_ns = self._clock.mono_ns()
         self._packets = self._container.demux(stream)
         self._pictures: deque[Any] = deque()
-        self._times = RisingTimes()
+        self._times, self._intact = RisingTimes(), Intact()
 
     def read(self, deadline_ns: int) -> Frame | Unreadable | None:
         if self._clock.mono_ns() - self._heard_ns > BLIND_S * 1e9:
@@ -67,6 +67,7 @@ class RtspCamera:
             except StopIteration:
                 raise CameraError("the camera has ended the stream", where=self.description) from None
             except av.error.InvalidDataError:
+                self._intact.spoil(self._clock.mono_ns() / 1e9)
                 return self._unreadable()
             except (OSError, av.error.FFmpegError) as error:
                 raise self._trouble("the camera is lost", error) from None
@@ -81,7 +82,9 @@ class RtspCamera:
         if not self._times.rises(picture.pts):
             self.rejected += 1
             return None
-        if picture.is_corrupt or picture.width * picture.height > MOST_PIXELS:
+        now_s = self._clock.mono_ns() / 1e9
+        whole = self._intact.is_whole(picture.is_corrupt, bool(picture.key_frame), now_s)
+        if not whole or picture.width * picture.height > MOST_PIXELS:
             return self._unreadable()
         self._number += 1
         self._heard_ns = self._clock.mono_ns()

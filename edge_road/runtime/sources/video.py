@@ -11,7 +11,7 @@ import av.error
 from edge_road.clock import Clock
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
-from edge_road.runtime.sources.base import EndOfStream, stamped, wait_until
+from edge_road.runtime.sources.base import EndOfStream, Intact, stamped, wait_until
 from edge_road.runtime.vehicle_sources import VideoSource
 
 LATEST_S = 0.5
@@ -96,14 +96,18 @@ class VideoFile:
 
     def _one_round(self) -> Iterator[tuple[Any, float]]:
         first_s: float | None = None
+        newest_s, intact = 0.0, Intact()
         for packet in self._container.demux(video=0):
             try:
                 pictures = packet.decode()
             except av.error.FFmpegError:
                 self.rejected += 1
+                intact.spoil(newest_s)
                 continue
             for picture in pictures:
-                if picture.is_corrupt or picture.time is None:
+                newest_s = newest_s if picture.time is None else picture.time
+                whole = intact.is_whole(picture.is_corrupt, bool(picture.key_frame), newest_s)
+                if picture.time is None or not whole:
                     self.rejected += 1
                     continue
                 first_s = picture.time if first_s is None else first_s
