@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from edge_road.conditions import RSCD_CLASSES
-from edge_road.nn.layers import scaled_linear
 from edge_road.rscd_heads import HEADS, MASKED, head_labels
 
 
@@ -26,7 +25,7 @@ class RscdHeads(nn.Module):
     def __init__(self, features: int) -> None:
         super().__init__()
         self.sizes = [len(answers) for answers in HEADS.values()]
-        self.linear = scaled_linear(features, sum(self.sizes), gain=1.0)
+        self.linear = nn.Linear(features, sum(self.sizes))
         self.register_buffer("answers_AC", _answers_of_classes(), persistent=False)
 
     def forward(self, features_BD: Tensor) -> Tensor:

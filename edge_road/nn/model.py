@@ -15,7 +15,6 @@ from edge_road.conditions import RSCD_CLASSES
 from edge_road.errors import ConfigError
 from edge_road.nn.backbone import Backbone, build_backbone
 from edge_road.nn.heads import RscdHeads
-from edge_road.nn.layers import scaled_linear
 from edge_road.nn.weights import drop_head, hub_tensors, load_strictly, read_tensors
 from edge_road.preprocess import Triple
 from edge_road.recipe import ModelSettings
@@ -39,8 +38,7 @@ class RoadModel(nn.Module):
         self.register_buffer("mean", torch.tensor(backbone.mean).view(3, 1, 1))
         self.register_buffer("std", torch.tensor(backbone.std).view(3, 1, 1))
         self.backbone = backbone.module
-        # Features start small, within delta_v: else compactness presses out what tells classes apart.
-        self.feature_layer = scaled_linear(backbone.width, features, gain=0.1)
+        self.feature_layer = nn.Linear(backbone.width, features)
         self.classifier = _classifier(heads, features, classes)
 
     def forward(self, images_BCHW: Tensor) -> Output:
@@ -80,7 +78,7 @@ def _load_backbone(backbone: Backbone, weights: str) -> None:
 
 def _classifier(heads: str, features: int, classes: int) -> nn.Linear | RscdHeads:
     if heads == "flat":
-        return scaled_linear(features, classes, gain=1.0)
+        return nn.Linear(features, classes)
     if classes != len(RSCD_CLASSES):
         raise ConfigError(
             "three heads need the 27 RSCD classes",
