@@ -20,6 +20,7 @@ from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
 from edge_road.runtime.model import LoadedModel, load_model
 from edge_road.runtime.model_seat import ModelSeat, Seated
+from edge_road.runtime.parts import Parts
 from edge_road.runtime.perception import Perception, View
 from edge_road.runtime.preview import Preview
 from edge_road.runtime.slot import NewestFrameSlot
@@ -46,7 +47,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     seat = ModelSeat(vehicle, load_model(vehicle), link.send)
     source = source_for(vehicle.source, clock, setup.origin_mono_ns)
     slot = NewestFrameSlot[Seen]()
-    preview = Preview(vehicle)
+    preview, parts = Preview(vehicle), Parts(vehicle)
     inputs = NO_INPUTS
 
     def prepare(picture: Frame | Unreadable) -> Seen:
@@ -68,7 +69,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
             seat.obey(order, ready.period_s)
         seat.turn()
         if seen is not None:
-            _judge(seen, seat, link, dropped=slot.dropped, rejected=source.rejected)
+            _judge(seen, seat, link, parts, dropped=slot.dropped, rejected=source.rejected)
         elif ended:
             link.send(Ended())
             return
@@ -80,7 +81,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
             link.send(machine)
 
 
-def _judge(seen: Seen, seat: ModelSeat, link: WorkerEnd, dropped: int, rejected: int) -> None:
+def _judge(seen: Seen, seat: ModelSeat, link: WorkerEnd, parts: Parts, dropped: int, rejected: int) -> None:
     seated, view = seen
     if seated is not seat.now:
         return  # prepared for the model before: its answer would carry the wrong name
@@ -88,6 +89,7 @@ def _judge(seen: Seen, seat: ModelSeat, link: WorkerEnd, dropped: int, rejected:
     link.send(evidence.model_copy(update={"dropped": dropped, "rejected": rejected}))
     seat.offer(view.picture, evidence)
     _check_model(seated.perception, seated.model)
+    parts.look(seated.model, view, evidence)
 
 
 def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:

@@ -39,6 +39,7 @@ def openapi() -> dict[str, Any]:
             },
             "/health": {"get": _reading("how the daemon fares", JSON, {"503": "it is not alive"})},
             "/about": {"get": _reading("what runs here", JSON, {})},
+            "/parts": {"get": _reading("which parts of the picture spoke for the state", JSON, {})},
             "/metrics": {"get": _reading("figures for Prometheus", TEXT, {})},
             "/snapshot.jpg": {"get": _reading("the newest picture", "image/jpeg", {"204": NO_PICTURE})},
             "/session": {"get": _reading("what this browser may do", JSON, {})},
@@ -69,7 +70,7 @@ def _logging_in() -> dict[str, Any]:
         "required": ["token"],
         "additionalProperties": False,
     }
-    others = {"204": "the cookie of a session", "422": "there is no token in it"}
+    others = {"204": "the cookie of a session", "409": "no token is set", "422": "there is none in it"}
     body = {"required": True, "content": {JSON: {"schema": schema}}}
     return {"summary": "show the token once", "responses": _responses(others), "requestBody": body}
 

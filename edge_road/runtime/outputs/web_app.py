@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from edge_road.runtime.outputs.web_guard import Guard, Refusal
 from edge_road.runtime.outputs.web_page import page_files
 from edge_road.runtime.outputs.web_past import Album, History
 from edge_road.runtime.outputs.web_stream import stream
+from edge_road.runtime.parts_file import parts_path, place_of, read_parts, wish
 from edge_road.runtime.snapshot import read_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
@@ -65,6 +67,7 @@ class WebApp:
             Route("/health", self.health),
             Route("/about", self.about),
             Route("/metrics", self.metrics),
+            Route("/parts", self.parts),
             Route("/snapshot.jpg", self.snapshot),
             Route("/openapi.json", self.openapi),
             Route("/session", self.session),
@@ -117,9 +120,15 @@ class WebApp:
                 "predictor": self._status.predictor,
                 "source": self._status.source,
                 "boot": self._status.boot_id,
-                "regions": [{"name": region.name, **region.crop.model_dump()} for region in vehicle.regions],
+                "regions": _places(vehicle),
             }
         )
+
+    async def parts(self, request: Request) -> Response:
+        path = parts_path(self._vehicle())
+        if path is not None:
+            wish(path)
+        return JSONResponse(read_parts(path))
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE)
@@ -177,6 +186,14 @@ class WebApp:
             return JSONResponse(act(self._vehicle_file, change))
         except (EdgeRoadError, OSError) as error:
             return JSONResponse({"error": str(error)}, 422)
+
+
+def _places(vehicle: Vehicle) -> list[dict[str, Any]]:
+    """Without settings the worker, which has the bundle, tells where it looks."""
+    if vehicle.regions:
+        return [place_of(region) for region in vehicle.regions]
+    told = read_parts(parts_path(vehicle))["regions"]
+    return [{name: value for name, value in region.items() if name != "shares"} for region in told]
 
 
 def _jpeg(picture: bytes | None) -> Response:

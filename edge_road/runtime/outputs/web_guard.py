@@ -76,6 +76,8 @@ class Guard:
 
     def log_in(self, token: str, headers: Mapping[str, str], client: str) -> Refusal | str:
         """The cookie of a new session. A browser that came through TLS gets it for TLS only."""
+        if self._token is None:
+            return Refusal(409, "no token_file is set in the vehicle file")
         refusal = self._refusal_of(token, client)
         if refusal is not None:
             return refusal
@@ -116,7 +118,7 @@ class Guard:
 
     def _refusal_of(self, shown: str | None, client: str) -> Refusal | None:
         if self._token is None:
-            return Refusal(401, "no token_file is set, so nobody can show the token")
+            return Refusal(401, "this needs a token, and no token_file is set")
         if shown is None:
             return Refusal(401, "this needs the token")
         wait_s = ceil(self._attempts.wait_s(client))

@@ -11,6 +11,17 @@ export function remember(at, state, probabilities) {
   while (samples.length && samples[0].at < at - SPAN_MS) samples.shift();
 }
 
+// What the server remembers takes the place of what this page has seen since then.
+export function recall(past, now) {
+  if (!past.length) return;
+  const begin = now - 1000 * past[0][0];
+  const own = samples.filter((sample) => sample.at < begin);
+  const named = ([ago_s, state, shares]) => ({
+    at: now - 1000 * ago_s, state, probabilities: Object.fromEntries((shares ?? []).map((share, i) => [STATES[i], share])),
+  });
+  samples.splice(0, samples.length, ...own, ...past.map(named));
+}
+
 export function draw(canvas, now, words) {
   const width = canvas.clientWidth, height = 150, ratio = devicePixelRatio || 1;
   canvas.width = width * ratio;

@@ -1,13 +1,16 @@
 // The live page: listens to the daemon's server-sent events and shows what they say, and how old it is.
 import { watchCamera } from "./camera.js";
-import { STATES, draw, remember } from "./history.js";
+import { addEvent, showEvents } from "./events.js";
+import { STATES, draw, recall, remember } from "./history.js";
+import { drawRegions, watchParts } from "./parts.js";
+import { goToLogin, post, rights } from "./session.js";
+import { showLastSmoke, runSmoke } from "./smoke.js";
+import { fill, write } from "./table.js";
 import { currentLanguage, useLanguage, words } from "./words.js";
 
 const STALE_MS = 1000;
 const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
-const MOST_EVENTS = 50;
 const SHOWN_ELSEWHERE = ["vehicle", "boot_id", "version", "state", "source", "predictor"];
-const DIGEST = /^[0-9a-f]{32,}$/;
 const $ = (id) => document.getElementById(id);
 let last = null; // {message, at}
 
@@ -16,23 +19,41 @@ function listen() {
   stream.addEventListener("state", (event) => onMessage(JSON.parse(event.data)));
   stream.addEventListener("health", (event) => showHealth(JSON.parse(event.data)));
   stream.addEventListener("event", (event) => addEvent(JSON.parse(event.data)));
-  stream.addEventListener("open", () => loadAbout());
-  stream.onerror = () => {
-    // A browser gives up after some kinds of failure; the page does not.
-    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 500);
-  };
+  stream.addEventListener("open", catchUp);
+  // A browser gives up after some kinds of failure; the page does not.
+  stream.onerror = () => stream.readyState === EventSource.CLOSED && setTimeout(tryAgain, 500);
+}
+
+async function tryAgain() {
+  const session = await rights().catch(() => null); // null: the daemon is away
+  if (session && !session.reads) return goToLogin();
+  listen();
+}
+
+async function catchUp() {
+  loadAbout();
+  showLastSmoke();
+  showSession();
+  const answer = await fetch("history");
+  if (!answer.ok) return;
+  const { samples, events } = await answer.json();
+  recall(samples, Date.now());
+  showEvents(events);
 }
 
 function onMessage(message) {
+  const before = last?.message;
   last = { message, at: performance.now() };
   remember(Date.now(), message.state, message.probabilities);
+  const isNew = before && (before.config_digest !== message.config_digest || before.model_digest !== message.model_digest);
+  if (isNew) loadAbout();
   show();
 }
 
 function show() {
   const silent_ms = last ? performance.now() - last.at : Infinity;
-  const isStale = silent_ms > STALE_MS;
   const message = last?.message;
+  const isStale = silent_ms > Math.max(STALE_MS, message?.valid_for_ms ?? 0);
   const state = isStale || !message ? "unknown" : message.state;
   document.body.dataset.state = state;
   document.body.classList.toggle("stale", isStale && last !== null);
@@ -43,11 +64,6 @@ function show() {
   write("age", message?.age_ms == null || isStale ? "–" : `${Math.round(message.age_ms)} ms`);
   write("message", last ? `${(silent_ms / 1000).toFixed(1)} s ${words.ago}` : "–");
   write("vehicle", message?.vehicle ?? "");
-}
-
-// Writing the same text again would make a screen reader repeat it.
-function write(id, text) {
-  if ($(id).textContent !== text) $(id).textContent = text;
 }
 
 const reasonsOf = (message) => message.reasons.map((reason) => reason.replaceAll("_", " ")).join(", ");
@@ -62,54 +78,23 @@ function showHealth(values) {
   fill($("health"), values);
 }
 
-function fill(body, values) {
-  body.replaceChildren(...Object.entries(values).map(([name, value]) => row(name.replaceAll("_", " "), value)));
-}
-
-function row(name, value) {
-  const line = document.createElement("tr");
-  for (const text of [name, value === null ? "–" : String(value)]) {
-    const shown = DIGEST.test(text) ? `${text.slice(0, 12)}…` : text;
-    line.append(Object.assign(document.createElement("td"), { textContent: shown, title: text }));
-  }
-  return line;
-}
-
-function addEvent({ kind, at, text, state, reasons }) {
-  const item = document.createElement("li");
-  const time = Object.assign(document.createElement("time"), { textContent: new Date(at ?? Date.now()).toLocaleTimeString() });
-  const said = text ?? [words[state] ?? state, ...(reasons ?? [])].filter(Boolean).join(", ");
-  item.append(time, `${(kind ?? "").replaceAll("_", " ")} ${said}`);
-  $("events").prepend(item);
-  while ($("events").childElementCount > MOST_EVENTS) $("events").lastChild.remove();
-  $("no-events").hidden = true;
-}
-
 async function loadAbout() {
   const answer = await fetch("about");
   if (!answer.ok) return;
   const { regions = [], ...facts } = await answer.json();
   fill($("about"), facts);
-  $("regions").replaceChildren(...regions.map(rectangle));
+  drawRegions($("regions"), regions);
 }
 
-function rectangle({ left, top, right, bottom }) {
-  const box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  const sides = { x: left, y: top, width: right - left, height: bottom - top };
-  for (const [name, value] of Object.entries(sides)) box.setAttribute(name, value);
-  return box;
+async function showSession() {
+  const { changes } = await rights();
+  $("sign-in").hidden = changes;
+  $("sign-out").hidden = !changes;
 }
 
-async function runSmoke(event) {
-  event.preventDefault();
-  write("smoke-verdict", words.running);
-  const answer = await fetch("smoke", { method: "POST", headers: { Authorization: `Bearer ${$("token").value}` } });
-  if (!answer.ok) return write("smoke-verdict", `${words.refused} (${answer.status})`);
-  const { passed, checks } = await answer.json();
-  write("smoke-verdict", passed ? words.passed : words.failed);
-  const percent = (share) => `${(100 * share).toFixed(0)} %`;
-  const rows = checks.map((c) => row(c.name.replaceAll("_", " "), `${percent(c.accuracy)} (${words.least} ${percent(c.least)})`));
-  $("smoke").replaceChildren(...rows);
+async function logOut() {
+  await post("logout");
+  location.reload();
 }
 
 function buildLegend() {
@@ -132,8 +117,10 @@ function speak(code) {
 
 $("language").addEventListener("change", (event) => speak(event.target.value));
 $("smoke-form").addEventListener("submit", runSmoke);
+$("sign-out").addEventListener("click", logOut);
 speak(currentLanguage());
 setInterval(show, 200);
 setInterval(() => draw($("history"), Date.now(), words), 500);
 listen();
 watchCamera($("picture"));
+watchParts($("parts"), $("regions"), $("parts-said"));

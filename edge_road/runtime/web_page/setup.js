@@ -1,5 +1,6 @@
-// The crop helper: a rectangle on the live picture, a preview of the change, and its writing with the token.
+// The crop helper: a rectangle on the live picture, a preview of the change, and its writing for whoever has signed in.
 import { watchCamera } from "./camera.js";
+import { post } from "./session.js";
 import { currentLanguage, useLanguage, words } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -38,23 +39,23 @@ function dragging(event) {
 async function send(event) {
   event.preventDefault();
   const path = event.submitter?.value === "save" ? "setup" : "setup/preview";
-  const answer = await fetch(path, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${$("token").value}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ region: $("region").value, crop: readSides() }),
-  });
-  const said = answer.headers.get("content-type")?.includes("json") ? await answer.json() : { error: await answer.text() };
-  $("answer").textContent = answer.ok ? (path === "setup" ? words.written : "") : `${words.refused}: ${said.error}`;
+  const { ok, said } = await post(path, { region: $("region").value, crop: readSides() });
+  $("answer").textContent = ok ? (path === "setup" ? words.written : "") : `${words.refused}: ${said.error}`;
   $("change").textContent = said.change ?? "";
 }
 
 async function loadRegions() {
   const answer = await fetch("about");
   if (!answer.ok) return;
-  const [first] = (await answer.json()).regions ?? [];
-  if (!first) return drawBox();
-  $("region").value = first.name;
-  writeSides(first);
+  const { regions = [] } = await answer.json();
+  $("known").replaceChildren(...regions.map(({ name }) => Object.assign(document.createElement("option"), { value: name })));
+  $("region").addEventListener("change", () => {
+    const known = regions.find(({ name }) => name === $("region").value);
+    if (known) writeSides(known);
+  });
+  if (!regions.length) return drawBox();
+  $("region").value = regions[0].name;
+  writeSides(regions[0]);
 }
 
 useLanguage(currentLanguage());

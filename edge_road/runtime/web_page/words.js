@@ -10,6 +10,10 @@ export const WORDS = {
     back: "Back", drag: "Drag over the part of the picture that shows the road; its upper edge belongs below the horizon",
     crop: "Crop, in percent of the picture", region: "Region", left: "Left", top: "Top (horizon)", right: "Right",
     bottom: "Bottom", preview: "Show the change", save: "Write the vehicle file", written: "Written; the old file is kept beside it.",
+    signIn: "Sign in", signOut: "Sign out", wrongToken: "This is not the token.", tooOften: "Too many wrong tokens; try again in",
+    tokenHint: "The token stands in the token file on the vehicle's computer. This browser is remembered for twelve hours.",
+    parts: "Show which parts spoke for it", partsComing: "looking …",
+    partsHint: "Covering a part made the state less likely: the stronger the colour, the more (last {s} s)",
   },
   de: {
     language: "Sprache", road: "Die Straße ist", dry: "trocken", wet: "nass", icy: "glatt", unknown: "unbekannt",
@@ -21,6 +25,10 @@ export const WORDS = {
     back: "Zurück", drag: "Den Teil des Bildes aufziehen, der die Straße zeigt; seine obere Kante gehört unter den Horizont",
     crop: "Ausschnitt, in Prozent des Bildes", region: "Bereich", left: "Links", top: "Oben (Horizont)", right: "Rechts",
     bottom: "Unten", preview: "Änderung zeigen", save: "Fahrzeugdatei schreiben", written: "Geschrieben; die alte Datei liegt daneben.",
+    signIn: "Anmelden", signOut: "Abmelden", wrongToken: "Das ist nicht der Schlüssel.", tooOften: "Zu viele falsche Schlüssel; wieder in",
+    tokenHint: "Der Schlüssel steht in der Schlüsseldatei auf dem Rechner des Fahrzeugs. Dieser Browser bleibt zwölf Stunden angemeldet.",
+    parts: "Zeigen, welche Teile dafür sprachen", partsComing: "wird ermittelt …",
+    partsHint: "Ein verdeckter Teil machte den Zustand unwahrscheinlicher: je kräftiger, desto mehr (letzte {s} s)",
   },
   fr: {
     language: "Langue", road: "La route est", dry: "sèche", wet: "mouillée", icy: "verglacée", unknown: "inconnue",
@@ -32,6 +40,10 @@ export const WORDS = {
     back: "Retour", drag: "Tracer la partie de l’image qui montre la route ; son bord supérieur va sous l’horizon",
     crop: "Cadrage, en pour cent de l’image", region: "Zone", left: "Gauche", top: "Haut (horizon)", right: "Droite",
     bottom: "Bas", preview: "Voir le changement", save: "Écrire le fichier du véhicule", written: "Écrit ; l’ancien fichier reste à côté.",
+    signIn: "Se connecter", signOut: "Se déconnecter", wrongToken: "Ce n’est pas le jeton.", tooOften: "Trop de faux jetons ; réessayer dans",
+    tokenHint: "Le jeton est dans le fichier de jeton sur l’ordinateur du véhicule. Ce navigateur reste connecté douze heures.",
+    parts: "Montrer quelles parties ont compté", partsComing: "recherche …",
+    partsHint: "Cacher une partie rendait l’état moins probable : plus la couleur est forte, plus elle comptait (dernières {s} s)",
   },
 };
 

@@ -1,0 +1,29 @@
+// The list of events, newest first, with what the camera saw where that is kept.
+import { words } from "./words.js";
+
+const MOST_EVENTS = 50;
+const list = document.getElementById("events");
+
+export function showEvents(events) {
+  list.replaceChildren();
+  for (const event of events) addEvent(event);
+}
+
+export function addEvent({ kind, at, text, state, reasons, picture }) {
+  const item = document.createElement("li");
+  const time = Object.assign(document.createElement("time"), { textContent: new Date(at ?? Date.now()).toLocaleTimeString() });
+  const said = text ?? [words[state] ?? state, ...(reasons ?? [])].filter(Boolean).join(", ");
+  const sentence = `${(kind ?? "").replaceAll("_", " ")} ${said.replaceAll("_", " ")}`;
+  item.append(time, sentence);
+  if (picture) item.append(thumbnail(picture, sentence));
+  list.prepend(item);
+  while (list.childElementCount > MOST_EVENTS) list.lastChild.remove();
+  document.getElementById("no-events").hidden = true;
+}
+
+function thumbnail(number, sentence) {
+  const link = Object.assign(document.createElement("a"), { href: `pictures/${number}.jpg`, target: "_blank" });
+  const image = Object.assign(document.createElement("img"), { loading: "lazy", alt: `${words.view}: ${sentence}`, src: link.href });
+  link.append(image);
+  return link;
+}

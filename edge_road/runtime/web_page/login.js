@@ -1,0 +1,29 @@
+// The token is shown once; it is kept nowhere, and the answer is a cookie that no script can read.
+import { currentLanguage, useLanguage, words } from "./words.js";
+
+const PAGES = ["", "index.html", "setup.html"]; // an address from outside leads nowhere else
+const $ = (id) => document.getElementById(id);
+
+async function logIn(event) {
+  event.preventDefault();
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch("login", { method: "POST", headers, body: JSON.stringify({ token: $("token").value }) });
+  $("token").value = "";
+  if (answer.ok) return location.replace(nextPage());
+  $("answer").textContent = await refusal(answer);
+  $("token").focus();
+}
+
+async function refusal(answer) {
+  if (answer.status === 401) return words.wrongToken;
+  return answer.status === 429 ? `${words.tooOften} ${answer.headers.get("retry-after")} s` : answer.text();
+}
+
+function nextPage() {
+  const wanted = new URLSearchParams(location.search).get("to") ?? "";
+  return PAGES.includes(wanted) ? `./${wanted}` : "./";
+}
+
+useLanguage(currentLanguage());
+$("form").addEventListener("submit", logIn);
+$("token").focus();

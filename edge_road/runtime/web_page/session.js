@@ -1,0 +1,18 @@
+// What this browser may do: it shows the token once, and then the cookie of its session speaks for it.
+export async function rights() {
+  const answer = await fetch("session");
+  return answer.ok ? answer.json() : { reads: false, changes: false };
+}
+
+export function goToLogin() {
+  location.assign(`login.html?to=${location.pathname.split("/").at(-1)}`);
+}
+
+// A change; without a session the way leads to the login page, and from there back.
+export async function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body ?? {}) });
+  if (answer.status === 401) goToLogin();
+  const isJson = answer.headers.get("content-type")?.includes("json");
+  return { ok: answer.ok, status: answer.status, said: isJson ? await answer.json() : { error: await answer.text() } };
+}
