@@ -19,6 +19,7 @@ COMMANDS = {
     "tune": ("edge_road.training.tune", "find better numbers for a recipe by many short trainings"),
     "evaluate": ("edge_road.training.evaluate", "judge runs and bundles under perturbation, write a report"),
     "compare": ("edge_road.training.compare.main", "train methods alike and write the papers' tables"),
+    "pool": ("edge_road.training.pool.main", "measure several runs and put them together by method"),
     "to-onnx": ("edge_road.export.to_onnx", "turn a run into a checked ONNX file"),
     "to-trt": ("edge_road.export.to_trt", "turn a run into a bundle: ONNX, INT8, engine where a GPU is"),
     "verify": ("edge_road.export.verify", "check a bundle's integrity and its gate"),
@@ -27,8 +28,10 @@ COMMANDS = {
     "engine": ("edge_road.export.engine_command", "TensorRT engines of a bundle: build, list, verify, prune"),
     "smoke": ("edge_road.runtime.smoke", "robustness self-test of a bundle on this machine"),
     "run": ("edge_road.runtime.main", "the on-vehicle daemon"),
+    "swap": ("edge_road.runtime.swap_command", "give the running daemon a new bundle"),
     "doctor": ("edge_road.runtime.doctor", "what this machine has and lacks for the daemon"),
     "replay": ("edge_road.runtime.replay", "say again what a recorded drive said"),
+    "fleet": ("edge_road.fleet.main", "the vehicles of a broker on one page"),
     "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),
 }
 

@@ -33,6 +33,19 @@ def only_one(vehicle: str) -> Iterator[None]:
         os.close(descriptor)
 
 
+def owner_of(vehicle: str) -> int | None:
+    """The process of the daemon that runs for this vehicle."""
+    try:
+        with open(lock_folder() / f"{vehicle}.lock") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = (lock_folder() / f"{vehicle}.lock").read_text()[:32].strip()
+        return int(text) if text.isdigit() else None
+    except OSError:
+        return None
+    return None
+
+
 def _claim(descriptor: int, path: Path, vehicle: str) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+RELOAD_SIGNALS = (signal.SIGHUP, signal.SIGUSR1)
 
 
 class Requests:
@@ -34,17 +35,18 @@ def watch_signals() -> Iterator[Requests]:
     """While inside, a signal is a request that the loop sees within one tick.
 
     SIGHUP asks a service to read its settings again; on a terminal it says that the terminal is gone.
+    SIGUSR1 asks for the same wherever it runs.
     """
     requests = Requests()
     on_terminal = os.isatty(0) or os.isatty(2)
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGHUP and not on_terminal:
+        if number == signal.SIGUSR1 or (number == signal.SIGHUP and not on_terminal):
             requests.reload = True
         else:
             requests.because("shutdown")
 
-    before = {number: signal.signal(number, ask) for number in (*STOP_SIGNALS, signal.SIGHUP)}
+    before = {number: signal.signal(number, ask) for number in (*STOP_SIGNALS, *RELOAD_SIGNALS)}
     try:
         yield requests
     finally:
