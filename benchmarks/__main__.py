@@ -1,9 +1,77 @@
-"""`make bench`: every benchmark of this folder, one after the other."""
+"""`make bench`: runtime, training steps and scale, one after the other, with tables and pictures.
 
+python -m benchmarks [--only runtime,training,scale] [--quick] [--out DIR]
+
+Writes docs/benchmarks/<date>/: for each benchmark Markdown, JSON and a picture, and a README.md over all
+that lie there. Each is a process of its own, so that one's memory and threads do not bear on the next;
+one that fails is named, and the others still run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-for script in sorted(Path(__file__).parent.glob("[a-z]*.py")):
-    print(f"\n{script.name}", flush=True)
-    subprocess.run([sys.executable, "-W", "ignore", str(script)], check=True)
+from benchmarks import machine
+from edge_road.clock import SystemClock
+from edge_road.files import write_atomically
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = {"runtime": "runtime", "training": "training_step", "scale": "scale"}
+ORDER = (*MODULES, "quality")
+
+
+def main() -> int:
+    chosen = _parser().parse_args()
+    if chosen.quick and chosen.out is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return run(chosen.only.split(","), Path(folder), quick=True)
+    out = chosen.out or ROOT / "docs" / "benchmarks" / f"{SystemClock().utc():%Y-%m-%d}"
+    return run(chosen.only.split(","), out.resolve(), quick=chosen.quick)
+
+
+def run(names: list[str], out: Path, *, quick: bool) -> int:
+    out.mkdir(parents=True, exist_ok=True)
+    surroundings = machine.description()
+    failed = [name for name in names if not _measure(name, out, quick)]
+    write_atomically(out / "README.md", summary(out, surroundings).encode())
+    print(f"\n{out / 'README.md'}")
+    for name in failed:
+        print(f"failed: {name}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _measure(name: str, out: Path, quick: bool) -> bool:
+    print(f"\n{name}", flush=True)
+    command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{MODULES[name]}", "--out", str(out)]
+    return subprocess.run([*command, *(["--quick"] if quick else [])], cwd=ROOT).returncode == 0
+
+
+def summary(out: Path, surroundings: dict[str, str]) -> str:
+    """Of all benchmarks that have been written there, whenever that was."""
+    there = [name for name in ORDER if (out / f"{name}.json").is_file()]
+    lines = [f"# Benchmarks of {out.name}", ""]
+    lines += [f"- {key}: {value}" for key, value in surroundings.items()]
+    claims = [claim for name in there for claim in json.loads((out / f"{name}.json").read_text())["claims"]]
+    missed = [claim["what"] for claim in claims if not claim["met"]]
+    lines += ["", f"{len(claims) - len(missed)} of {len(claims)} limits are met."]
+    lines += [f"- missed: {what}" for what in missed]
+    for name in there:
+        lines += ["", (out / f"{name}.md").read_text().rstrip()]
+    return "\n".join(lines) + "\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--only", default=",".join(MODULES), metavar="A,B", help="default: %(default)s")
+    parser.add_argument("--quick", action="store_true", help="does it work? its figures mean nothing")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: docs/benchmarks/<date>")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
