@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,31 +37,40 @@ LEAST_SHARE = 1e-6
 
 
 class Parts:
-    def __init__(self, vehicle: Vehicle, machine: Clock | None = None) -> None:
+    """Says at once where the model looks, and on demand what it sees there."""
+
+    def __init__(self, vehicle: Vehicle, model: LoadedModel, machine: Clock | None = None) -> None:
         self._path = parts_path(vehicle)
         self._regions = vehicle.regions
         self._machine = machine or SystemClock()
-        self._model: LoadedModel | None = None
         self._wished, self._wish_ns = False, 0
         self._called_ns: deque[int] = deque(maxlen=8)
-        self._sweep: Sweep | None = None
+        self._begin(model)
 
     def look(self, model: LoadedModel, view: View, evidence: Evidence) -> None:
-        """After the evidence is sent; what goes wrong here is logged: the road comes first."""
+        """After the evidence is sent."""
         if self._path is None:
             return
         self._called_ns.append(self._machine.mono_ns())
+        if model is not self._model:
+            self._begin(model)
+        if self._is_wanted() and self._is_idle(view) and evidence.regions:
+            self._step(model, view, evidence)
+
+    def _begin(self, model: LoadedModel) -> None:
+        self._model = model
+        self._sweep: Sweep | None = None
+        regions = self._regions or (Region(name="road", crop=model.preprocessing.crop),)
+        self._places = [place_of(region) for region in regions]
+        self._tell(self._places, 0.0)
+
+    def _tell(self, regions: list[dict[str, Any]], seconds: float) -> None:
+        """What goes wrong here is logged: the road comes first."""
         try:
-            if model is not self._model:
-                self._model, self._sweep = model, None
-                write_parts(self._path, [place_of(region) for region in self._judged(model)], 0.0)
-            if self._is_wanted() and self._is_idle(view) and evidence.regions:
-                self._step(model, view, evidence)
+            if self._path is not None:
+                write_parts(self._path, regions, seconds)
         except OSError as error:
             log.warning("the parts for the page cannot be written: %s", error)
-
-    def _judged(self, model: LoadedModel) -> tuple[Region, ...]:
-        return self._regions or (Region(name="road", crop=model.preprocessing.crop),)
 
     def _is_wanted(self) -> bool:
         now_ns = self._called_ns[-1]
@@ -77,7 +87,6 @@ class Parts:
 
     def _step(self, model: LoadedModel, view: View, evidence: Evidence) -> None:
         assert view.images_NHWC is not None
-        assert self._path is not None
         states_NS = np.array([region.probabilities for region in evidence.regions])
         said = tuple(states_NS.argmax(axis=1).tolist())
         if self._sweep is None or self._sweep.said != said:
@@ -87,9 +96,9 @@ class Parts:
         sweep.take(states_NS, model.predictor.classes.state_probabilities(prediction.probabilities_NC))
         if sweep.is_whole:
             now_ns = self._machine.mono_ns()
-            places = [place_of(region) for region in self._judged(model)]
-            shown = [{**p, "shares": s.tolist()} for p, s in zip(places, shares_of(sweep.drops_NRC))]
-            write_parts(self._path, shown, (now_ns - sweep.began_ns) / 1e9)
+            shares = shares_of(sweep.drops_NRC).tolist()
+            told = [{**place, "shares": shares_RC} for place, shares_RC in zip(self._places, shares)]
+            self._tell(told, (now_ns - sweep.began_ns) / 1e9)
             self._sweep = Sweep(said, now_ns)
 
 

@@ -10,12 +10,13 @@ import os
 import socket
 import sys
 
-from edge_road.clock import clock_of_speed
+from edge_road.clock import SystemClock, clock_of_speed
 from edge_road.errors import EdgeRoadError
 from edge_road.frames import Frame
 from edge_road.logs import set_up_logging
 from edge_road.runtime.capture import Capture
 from edge_road.runtime.evidence import Alive, Ended, Failed, Ready
+from edge_road.runtime.injected_faults import FaultyCamera, faulty_model, strike
 from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
 from edge_road.runtime.model import LoadedModel, load_model
@@ -44,10 +45,12 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     """Judge the newest frame, again and again, until the source ends or something gives way."""
     vehicle = setup.vehicle
     clock = clock_of_speed(vehicle.speed)
-    seat = ModelSeat(vehicle, load_model(vehicle), link.send)
-    source = source_for(vehicle.source, clock, setup.origin_mono_ns)
+    model, source = load_model(vehicle), source_for(vehicle.source, clock, setup.origin_mono_ns)
+    if setup.rehearsal.faults:
+        model, source = faulty_model(model, setup.rehearsal), FaultyCamera(source, setup.rehearsal)
+    seat = ModelSeat(vehicle, model, link.send)
     slot = NewestFrameSlot[Seen]()
-    preview, parts = Preview(vehicle), Parts(vehicle)
+    preview, parts = Preview(vehicle), Parts(vehicle, seat.now.model)
     inputs = NO_INPUTS
 
     def prepare(picture: Frame | Unreadable) -> Seen:
@@ -68,6 +71,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
         for order in link.take_orders():
             seat.obey(order, ready.period_s)
         seat.turn()
+        strike(setup.rehearsal, SystemClock())
         if seen is not None:
             _judge(seen, seat, link, parts, dropped=slot.dropped, rejected=source.rejected)
         elif ended:

@@ -14,8 +14,8 @@ export function addEvent({ kind, at, text, state, reasons, picture }) {
   const time = Object.assign(document.createElement("time"), { textContent: new Date(at ?? Date.now()).toLocaleTimeString() });
   const said = text ?? [words[state] ?? state, ...(reasons ?? [])].filter(Boolean).join(", ");
   const sentence = `${(kind ?? "").replaceAll("_", " ")} ${said.replaceAll("_", " ")}`;
-  item.append(time, sentence);
   if (picture) item.append(thumbnail(picture, sentence));
+  item.append(time, sentence);
   list.prepend(item);
   while (list.childElementCount > MOST_EVENTS) list.lastChild.remove();
   document.getElementById("no-events").hidden = true;

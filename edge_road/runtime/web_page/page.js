@@ -60,10 +60,28 @@ function show() {
   write("sign", SIGNS[state]);
   write("name", words[state]);
   write("reason", isStale ? words.stale : reasonsOf(message));
+  showShares(isStale ? {} : (message?.probabilities ?? {}));
   write("confidence", isStale ? "–" : confidenceOf(message));
   write("age", message?.age_ms == null || isStale ? "–" : `${Math.round(message.age_ms)} ms`);
   write("message", last ? `${(silent_ms / 1000).toFixed(1)} s ${words.ago}` : "–");
   write("vehicle", message?.vehicle ?? "");
+}
+
+function showShares(probabilities) {
+  STATES.forEach((state, i) => {
+    const item = $("shares").children[i] ?? $("shares").appendChild(shareBar(state));
+    const percent = Math.round(100 * (probabilities[state] ?? 0));
+    item.children[1].firstChild.style.width = `${percent}%`;
+    item.children[0].textContent = words[state];
+    item.children[2].textContent = probabilities[state] === undefined ? "–" : `${percent} %`;
+  });
+}
+
+function shareBar(state) {
+  const item = document.createElement("li"), track = document.createElement("span");
+  track.append(Object.assign(document.createElement("i"), { style: `background: var(--${state})` }));
+  item.append(document.createElement("span"), track, document.createElement("span"));
+  return item;
 }
 
 const reasonsOf = (message) => message.reasons.map((reason) => reason.replaceAll("_", " ")).join(", ");

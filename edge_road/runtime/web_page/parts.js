@@ -21,19 +21,17 @@ export function watchParts(box, svg, said) {
     if (box.checked) setTimeout(look, PERIOD_MS);
   };
   box.addEventListener("change", () => {
-    clear(svg);
+    svg.querySelectorAll(".part").forEach((part) => part.remove());
     said.textContent = box.checked ? words.partsComing : "";
     if (box.checked) look();
   });
 }
 
-const clear = (svg) => svg.querySelectorAll(".part").forEach((part) => part.remove());
-
 async function showParts(svg, said) {
   const answer = await fetch("parts").catch(() => null);
   if (!answer?.ok) return;
   const { regions, seconds } = await answer.json();
-  clear(svg);
+  drawRegions(svg, regions);
   svg.prepend(...regions.flatMap(cells));
   const isThere = regions.some((region) => region.shares);
   said.textContent = isThere ? words.partsHint.replace("{s}", seconds.toFixed(0)) : words.partsComing;
