@@ -24,8 +24,9 @@ def bars(panels: Mapping[str, Mapping[str, Spread]]) -> bytes:
         colours = [SERIES_COLORS[0] if name.startswith(OURS) else GREY for name in names]
         axes.barh(names, middles, xerr=spans, color=colours, error_kw={"ecolor": INK, "lw": 1, "capsize": 2})
         axes.set_title(title, fontsize=9, loc="left")
-        for position, middle in enumerate(middles):
-            axes.text(0, position, f" {middle:.3g}", va="center", fontsize=8, color=INK)
+        axes.set_xlim(0, 1.25 * max(spread.high for spread in found))
+        for position, spread in enumerate(found):
+            axes.text(spread.high, position, f"  {_short(spread.median)}", va="center", fontsize=8, color=INK)
         _tidy(axes)
     return _png(figure)
 
@@ -36,8 +37,11 @@ def growth(curves: Mapping[str, Sequence[tuple[float, float]]], exponents: Mappi
     for position, (name, points) in enumerate(curves.items()):
         sizes, seconds = zip(*points)
         label = f"{name}, n^{exponents[name]:.2f}" if name in exponents else name
-        axes.plot(sizes, seconds, marker="o", color=color_of(position), label=label, lw=1.4, ms=4)
-    axes.set(xscale="log", yscale="log", xlabel="names, files, events or pictures", ylabel="seconds")
+        line = "-" if position < len(SERIES_COLORS) else "--"
+        axes.plot(sizes, seconds, line, marker="o", color=color_of(position), label=label, lw=1.4, ms=4)
+    axes.set(
+        xscale="log", yscale="log", xlabel="names, files, events or pictures", ylabel="processor seconds"
+    )
     axes.grid(alpha=0.25)
     axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     _tidy(axes)
@@ -52,6 +56,10 @@ def _canvas(panels: int, height: float, width: float = 3.4) -> tuple[Any, list[A
 
     figure, axes = plt.subplots(1, panels, figsize=(width * panels, height), squeeze=False, sharey=panels > 1)
     return figure, list(axes[0])
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _tidy(axes: Any) -> None:

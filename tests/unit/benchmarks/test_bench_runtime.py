@@ -1,0 +1,49 @@
+"""The runtime benchmark: the same video for everyone, honest sizes, and a small run from end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="benchmarks are made where the training packages are")
+
+import av
+
+from benchmarks import runtime, runtime_material
+from benchmarks.package_size import installed_mb
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As on a machine without the dash-camera video, and with a short rendered one."""
+    monkeypatch.setattr(runtime_material, "VIDEOS", tmp_path / "none")
+    monkeypatch.setattr(runtime_material, "FRAMES", 12)
+    monkeypatch.setattr(runtime_material, "SIZE", (96, 128))
+
+
+@pytest.mark.usefixtures("rendered")
+def test_a_video_is_repeated_at_the_wanted_rate(tmp_path: Path) -> None:
+    assert runtime_material.write_video(tmp_path / "drive.mp4", fps=200, seconds=0.15) == "rendered.mp4"
+    with av.open(str(tmp_path / "drive.mp4")) as container:
+        times = [frame.time for frame in container.decode(video=0)]
+    assert len(times) == 36, "whole rounds of 12 frames, until there are 30"
+    assert times == sorted(times)
+    assert times[-1] - times[0] == pytest.approx(35 / 200, rel=0.02)
+
+
+def test_a_package_is_weighed_with_all_that_it_needs() -> None:
+    assert installed_mb(["edge-road[vehicle]"]) > installed_mb(["onnxruntime"]) > installed_mb(["numpy"]) > 1
+    assert installed_mb(["no-such-package"]) == 0
+
+
+@pytest.mark.usefixtures("rendered")
+def test_the_daemon_is_measured_beside_the_bare_loop() -> None:
+    outcome = runtime.measure(runtime.QUICK)
+    (claim,) = outcome.claims
+    assert claim.least == 0.9
+    assert claim.got.median > 0
+    rows = {row[0] for row in outcome.tables[0].rows}
+    assert rows == {runtime.OURS, runtime.LIMIT}
+    (figures,) = outcome.figures["rounds"][runtime.OURS]
+    assert all(value > 0 for value in figures.values())
