@@ -11,6 +11,7 @@ from edge_road.clock import Clock
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.evidence import Failed, Ready
 from edge_road.runtime.link import AnyReport, Order, Setup, SupervisorEnd, socket_pair
+from edge_road.runtime.rehearsal import NO_REHEARSAL, Rehearsal
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import VehicleInputs
 from edge_road.runtime.worker_limits import spawn
@@ -26,8 +27,8 @@ KILL_S = 0.2
 class Worker:
     """Time here is the machine's, not the drive's: it concerns a process, not the road."""
 
-    def __init__(self, vehicle: Vehicle, machine: Clock) -> None:
-        self._vehicle, self._machine = vehicle, machine
+    def __init__(self, vehicle: Vehicle, machine: Clock, rehearsal: Rehearsal = NO_REHEARSAL) -> None:
+        self._vehicle, self._machine, self._rehearsal = vehicle, machine, rehearsal
         self._limits = vehicle.worker
         self._process: subprocess.Popen[bytes] | None = None
         self._link: SupervisorEnd | None = None
@@ -58,7 +59,8 @@ class Worker:
         ours, theirs = socket_pair()
         origin_ns = self._ready.origin_mono_ns if self._ready else None
         link = SupervisorEnd(ours)
-        link.send_setup(Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns))
+        rehearsal = self._rehearsal if self.starts == 1 else self._rehearsal.still_to_come(self._started_ns)
+        link.send_setup(Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns, rehearsal=rehearsal))
         try:
             self._process, self._link = _spawn(theirs.fileno()), link
         except OSError as error:  # no memory or no process to be had: that may pass

@@ -21,6 +21,7 @@ from edge_road.runtime.evidence import (
     Record,
     SwapStep,
 )
+from edge_road.runtime.rehearsal import NO_REHEARSAL, Rehearsal
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
@@ -39,6 +40,7 @@ class Setup(Record):
     vehicle: Vehicle
     origin_mono_ns: int | None = Field(default=None)
     """when the drive began, for a worker that takes over from one that died"""
+    rehearsal: Rehearsal = NO_REHEARSAL
 
 
 class Order(Record):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -22,6 +24,7 @@ from edge_road.runtime.outputs.opening import Interior, open_output
 from edge_road.runtime.outputs.output_set import OutputSet
 from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Recorder
+from edge_road.runtime.rehearsal import REHEARSAL, Rehearsal, rehearsal_from
 from edge_road.runtime.signals import Requests, watch_signals
 from edge_road.runtime.status import Status
 from edge_road.runtime.supervisor import Supervisor
@@ -30,6 +33,8 @@ from edge_road.runtime.systemd import Systemd
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_options import VehicleOptions
 from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
+
+log = logging.getLogger(__name__)
 
 STORE_S, FLUSH_S = 0.5, 1.5
 """at the end: to store the last events, and to send what is on its way"""
@@ -59,9 +64,11 @@ def run(
         requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
         clock = clock_of_speed(vehicle.speed)
+        rehearsal = rehearsal_from(os.environ, vehicle, SystemClock().mono_ns())
         around = _surroundings(vehicle, vehicle_file, requests, settings, stack)
+        around = _rehearsing(around, rehearsal) if rehearsal.faults else around
         if recording is not None:
-            recorder = Recorder(recording, vehicle)
+            recorder = Recorder(recording, vehicle, around.publisher.remarks)
             stack.callback(recorder.close)
             around = replace(around, record=recorder.record)
         Supervisor(vehicle, around, clock, duration_s).run()
@@ -109,6 +116,14 @@ def _surroundings(
         use_outputs=use,
     )
     return around if settings is None else _with_settings(around, settings)
+
+
+def _rehearsing(around: Surroundings, rehearsal: Rehearsal) -> Surroundings:
+    """Nobody is to be fooled: log, health and every message say that faults are injected."""
+    around.status.rehearsal = tuple(map(str, rehearsal.faults))
+    around.publisher.remarks = (REHEARSAL,)
+    log.warning("faults are injected on purpose: %s", ", ".join(around.status.rehearsal))
+    return replace(around, rehearsal=rehearsal)
 
 
 def _with_settings(around: Surroundings, settings: VehicleOptions) -> Surroundings:

@@ -38,6 +38,8 @@ class Publisher:
         self.boot_id = boot_id or new_boot_id()
         self.sent = 0
         self.model_digest = NO_MODEL
+        self.remarks: tuple[str, ...] = ()
+        """reasons that every message carries"""
         self.use(vehicle)
 
     def use(self, vehicle: Vehicle) -> None:
@@ -79,7 +81,7 @@ class Publisher:
                 "seq": self.sent,
                 "state": decision.state,
                 "probabilities": _by_state(decision.probabilities) if decision.probabilities else {},
-                "reasons": decision.reasons,
+                "reasons": (*decision.reasons, *self.remarks),
                 "published_mono_ns": now_ns,
                 "captured_mono_ns": captured_ns,
                 "captured_utc": shown.captured_utc if shown else None,

@@ -30,9 +30,9 @@ class Step(Record):
 class Recorder:
     """Never waits for the disk: a thread writes."""
 
-    def __init__(self, path: Path, vehicle: Vehicle) -> None:
+    def __init__(self, path: Path, vehicle: Vehicle, remarks: tuple[str, ...] = ()) -> None:
         self._lines = JsonLines(JsonLinesOutput(path=str(path)))
-        self.record({"vehicle": vehicle.model_dump(mode="json")})
+        self.record({"vehicle": vehicle.model_dump(mode="json"), "remarks": remarks})
 
     def record(self, step: dict[str, Any]) -> None:
         self._lines.write(json.dumps(step, separators=(",", ":")))

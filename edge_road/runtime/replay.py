@@ -31,9 +31,10 @@ LARGEST_LINE = 256 * 1024
 class Replay:
     """The supervisor's reasoning without its processes."""
 
-    def __init__(self, vehicle: Vehicle) -> None:
+    def __init__(self, vehicle: Vehicle, remarks: Sequence[str] = ()) -> None:
         self._vehicle, self._clock = vehicle, ScriptedClock()
         self._publisher = Publisher(vehicle, self._clock, boot_id="replay")
+        self._publisher.remarks = tuple(remarks)
         self._rules = rules_for(vehicle.decision, confidence_threshold=1.0, period_s=0.0)
         self._period_s = 0.0
         self._past = Past()
@@ -81,8 +82,8 @@ class Replay:
 
 
 def replay(lines: Sequence[str]) -> list[RoadState]:
-    vehicle, steps = _read(lines)
-    drive = Replay(vehicle)
+    vehicle, remarks, steps = _read(lines)
+    drive = Replay(vehicle, remarks)
     return [message for step in steps if (message := drive.step(step)) is not None]
 
 
@@ -92,12 +93,13 @@ def comparable(message: RoadState) -> str:
     return json.dumps({name: value for name, value in values.items() if name not in TIMES})
 
 
-def _read(lines: Sequence[str]) -> tuple[Vehicle, list[Step]]:
+def _read(lines: Sequence[str]) -> tuple[Vehicle, list[str], list[Step]]:
     try:
         if not lines or any(len(line) > LARGEST_LINE for line in lines):
             raise ValueError("empty, or a line is too long")
-        vehicle = Vehicle.model_validate(json.loads(lines[0])["vehicle"])
-        return vehicle, [Step.model_validate(json.loads(line)) for line in lines[1:]]
+        first = json.loads(lines[0])
+        vehicle, remarks = Vehicle.model_validate(first["vehicle"]), list(map(str, first.get("remarks", ())))
+        return vehicle, remarks, [Step.model_validate(json.loads(line)) for line in lines[1:]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError("not a recording of a drive", got=str(error)[:300]) from None
 

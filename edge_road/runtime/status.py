@@ -32,6 +32,8 @@ class Status:
         self.frames = self.dropped = self.rejected = self.worker_starts = 0
         self.source = self.predictor = ""
         self.outputs: Callable[[], Sequence[OutputHealth]] = tuple
+        self.rehearsal: tuple[str, ...] = ()
+        """faults that are injected on purpose"""
         self.swap: dict[str, Any] | None = None
         """how a new bundle fares"""
         self.storage: Callable[[], StorageHealth] | None = None
@@ -60,7 +62,10 @@ class Status:
         storage = self.storage() if self.storage else None
         outputs = [asdict(output) for output in self.outputs()]
         return {
-            "ok": self.alive and all(output["ok"] for output in outputs) and (storage is None or storage.ok),
+            "ok": self.alive
+            and not self.rehearsal
+            and all(output["ok"] for output in outputs)
+            and (storage is None or storage.ok),
             "alive": self.alive,
             "vehicle": self.vehicle,
             "boot_id": self.boot_id,
@@ -75,6 +80,7 @@ class Status:
             "rejected": self.rejected,
             "worker_starts": self.worker_starts,
             "swap": self.swap,
+            "rehearsal": list(self.rehearsal),
             "storage": asdict(storage) if storage else None,
             "outputs": outputs,
         }

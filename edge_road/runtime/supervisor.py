@@ -36,7 +36,7 @@ class Supervisor:
         self._vehicle, self._around, self._clock = vehicle, around, clock
         self._publisher, self._requests, self._status = around.publisher, around.requests, around.status
         self._duration_s = duration_s
-        self._worker = Worker(vehicle, SystemClock())
+        self._worker = self._new_worker()
         self._before_reload: Vehicle | None = None
         self._swap = Swap(
             around.journal,
@@ -64,6 +64,7 @@ class Supervisor:
             self._start_the_others()
             while not self._requests.reason:
                 self._worker.start_if_due()
+                self._rehearse()
                 self._wait()
                 self._hear_vehicle()
                 self._listen()
@@ -85,6 +86,10 @@ class Supervisor:
         """After the first heartbeat: they import libraries, open files and wait for brokers."""
         self._around.journal.start()
         self._around.start_outputs()
+
+    def _rehearse(self) -> None:
+        while self._around.rehearsal.active("supervisor.hang", SystemClock().mono_ns()):
+            SystemClock().sleep(TICK_S)
 
     def _wait(self) -> None:
         """Until the worker says something, a tick at most."""
@@ -258,10 +263,13 @@ class Supervisor:
             self._worker.use(self._vehicle)
         self._around.settle(outcome)
 
+    def _new_worker(self) -> Worker:
+        return Worker(self._vehicle, SystemClock(), self._around.rehearsal)
+
     def _replace_worker(self) -> None:
         self._worker.stop()
         self._starts_before += self._worker.starts
-        self._worker = Worker(self._vehicle, SystemClock())
+        self._worker = self._new_worker()
         self._interrupt("starting")
 
     def _roll_back_if_new(self, error: EdgeRoadError) -> None:

@@ -10,6 +10,7 @@ from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.events.journal import Journal
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.publisher import Publisher
+from edge_road.runtime.rehearsal import NO_REHEARSAL, Rehearsal
 from edge_road.runtime.signals import Requests
 from edge_road.runtime.status import Status
 from edge_road.runtime.systemd import Systemd
@@ -35,5 +36,6 @@ class Surroundings:
     """opens and closes outputs so that they are those of the vehicle, or raises and changes none"""
     bundle_wished: Callable[[], bool] = lambda: False
     """a new bundle waits to be tried"""
+    rehearsal: Rehearsal = NO_REHEARSAL
     settle: Callable[[Outcome], None] = lambda outcome: None
     """keeps how a new bundle has fared"""

@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import tomli_w
 from daemon_harness import Daemon, pattern_vehicle
 from small_bundles import brightness_model, write_small_bundle
 
+from edge_road.clock import SystemClock
 from edge_road.conditions import STATES
 from edge_road.keys import generate_key, public_path
 from edge_road.road_state import RoadState
 from edge_road.runtime.bundle_choice import BundleChoice, write_wish
 from edge_road.runtime.events.event import Event, parse_event
 from edge_road.runtime.replay import comparable, replay
+from edge_road.runtime.sources.pattern import PatternCamera
+from edge_road.runtime.vehicle_sources import DriveSegment, PatternSource
 from edge_road.signing import sign_bundle
 
 pytest.importorskip("onnxruntime")
@@ -42,6 +47,7 @@ class Garage:
             "bundle": str(folder / "old"),
             "trust": {"trusted_keys": [str(public_path(folder / "key"))]},
             "swap": QUICK,
+            "worker": {"ready_s": 120.0},  # for a machine that has little time
             "outputs": [{"path": "-"}, {"path": str(folder / "lines.jsonl"), "events": True}],
         }
 
@@ -190,24 +196,55 @@ def test_bad_bundles_are_refused_while_the_old_one_speaks_on(garage: Garage, tmp
     assert "swapped" not in garage.steps()
 
 
+class Feeder:
+    """Puts pictures of a road into a watched folder, ten a second, in whichever state the test wants."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder, self.state = folder, "dry"
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._feed, daemon=True)
+
+    def __enter__(self) -> Feeder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _feed(self) -> None:
+        camera = {state: _camera(state) for state in STATES}
+        number = 0
+        while not self._stopping.wait(0.1):
+            number += 1
+            pixels = camera[self.state].picture(number % 7)
+            cv2.imwrite(str(self._folder / ".part.png"), pixels)
+            os.replace(self._folder / ".part.png", self._folder / f"{number:06d}.png")
+
+
+def _camera(state: str) -> PatternCamera:
+    segment = DriveSegment.model_validate({"state": state, "seconds": 60})
+    return PatternCamera(PatternSource(kind="pattern", segments=(segment,)), SystemClock())
+
+
 def test_a_model_that_falls_sick_on_probation_gives_way_to_the_old_one(
     garage: Garage, tmp_path: Path
 ) -> None:
     """Good on the dry road of the canary, no number once the road is bright with ice."""
     garage.bundle("sick", model=sick_model("below 160"))
     garage.vehicle["swap"] = {**QUICK, "trial_s": 600.0}
-    garage.vehicle["source"]["segments"] = [
-        {"state": "dry", "seconds": 6.0},
-        {"state": "icy", "seconds": 600.0},
-    ]
-    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+    garage.vehicle["source"] = {"kind": "images", "path": str(tmp_path / "in"), "watch": True, "fps": 10.0}
+    with Feeder(tmp_path / "in") as road, Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
         daemon.wait_for_state("dry", timeout_s=90)
         garage.change_file(daemon, bundle=str(tmp_path / "sick"))
+        garage.wait_for_step("swapped")
+        road.state = "icy"
         garage.wait_for_step("rolled_back")
         daemon.wait_for(lambda m: m.state == "icy" and m.model_digest == garage.digest, timeout_s=90)
         assert daemon.stop() == 0
     assert garage.last("rolled_back")["reason"] == "model_output"
-    sick = [m for m in daemon.messages if m.model_digest != garage.digest and m.model_digest != "none"]
+    sick = [m for m in daemon.messages if m.model_digest not in (garage.digest, "none")]
     assert {m.state for m in sick} <= {"dry", "unknown"}
     outcome = json.loads(choice_file(tmp_path).read_text())["outcome"]
     assert (outcome["stage"], outcome["reason"]) == ("rolled_back", "model_output")
