@@ -46,7 +46,7 @@ def read_parts(path: Path | None) -> dict[str, Any]:
         return nothing
     try:
         content = path.read_bytes()
-        return dict(json.loads(content)) if len(content) <= LARGEST_BYTES else nothing
+        return {**nothing, **json.loads(content)} if len(content) <= LARGEST_BYTES else nothing
     except (OSError, ValueError, TypeError):
         return nothing
 

@@ -41,7 +41,7 @@ class Served:
         self.say(blind("starting", 0))
         for _ in range(1500):
             try:
-                if http.get(f"{self.url}/state").status_code == 200:
+                if http.get(f"{self.url}/session").status_code == 200:
                     return
             except httpx.TransportError:
                 time.sleep(0.02)
@@ -131,9 +131,9 @@ def streams(served: Served, count: int) -> Iterator[None]:
         channel.close()
 
 
-def open_stream(served: Served) -> socket.socket:
+def open_stream(served: Served, head: str = "Host: localhost") -> socket.socket:
     channel = socket.create_connection(("127.0.0.1", served.web.port))
-    channel.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    channel.sendall(f"GET /events HTTP/1.1\r\n{head}\r\n\r\n".encode())
     return channel
 
 
@@ -278,7 +278,8 @@ def test_it_ends_quickly_even_with_readers(served: Served) -> None:
     channel.close()
 
 
-LOWER_HALF = {"region": "road", "crop": {"left": 0.1, "top": 0.5, "right": 0.9, "bottom": 1.0}}
+CROP = {"left": 0.1, "top": 0.5, "right": 0.9, "bottom": 1.0}
+LOWER_HALF = {"region": "road", "crop": CROP}
 
 
 @pytest.fixture
@@ -341,3 +342,49 @@ def test_without_the_token_the_vehicle_file_stays(set_up: tuple[Served, Path]) -
 
 def test_a_daemon_without_a_vehicle_file_says_so(served: Served) -> None:
     assert ask(served, "/setup", LOWER_HALF).status_code == 409
+
+
+def test_the_page_tells_the_crop_of_now(served: Served) -> None:
+    before = served.vehicle
+    assert http.get(f"{served.url}/about").json()["regions"] == []
+    served.vehicle = before.model_validate(
+        {**before.model_dump(), "regions": [{"name": "road", "crop": CROP}]}
+    )
+    assert http.get(f"{served.url}/about").json()["regions"] == [{"name": "road", **CROP}]
+    served.vehicle = before
+
+
+def test_a_page_that_is_opened_late_learns_what_it_missed(served: Served) -> None:
+    served.web.publish_event(json.dumps({"utc": "t", "kind": "state", "details": {"state": "icy"}}))
+    for _ in range(500):
+        told = http.get(f"{served.url}/history").json()
+        if told["events"]:
+            break
+        time.sleep(0.02)
+    assert (told["events"][-1]["state"], told["events"][-1]["picture"]) == ("icy", None)
+    ago_s, state, shares = told["samples"][0]
+    assert (ago_s >= 0, state, shares) == (True, "unknown", None)
+    assert http.get(f"{served.url}/pictures/1.jpg").status_code == 204
+
+
+def test_an_unchanged_state_comes_a_few_times_a_second_and_a_changed_one_at_once(served: Served) -> None:
+    with http.stream("GET", f"{served.url}/events", timeout=30) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        for seq in range(1000, 1100):
+            served.say(road("wet", seq))
+        served.say(road("icy", 2000))
+        seqs = []
+        for line in lines:
+            seqs += [json.loads(line[6:])["seq"]] if line.startswith('data: {"schema') else []
+            if seqs and seqs[-1] == 2000:
+                break
+    assert len(seqs) < 60, "a hundred messages in an instant are not a hundred for a page"
+
+
+def test_the_last_self_test_is_told_to_everybody(served: Served) -> None:
+    assert http.get(f"{served.url}/smoke").json() == {"running": False, "newest": None}
+
+
+def test_without_pictures_nothing_is_told_of_their_parts(served: Served) -> None:
+    assert http.get(f"{served.url}/parts").json() == {"regions": [], "seconds": 0.0}
