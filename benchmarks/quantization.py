@@ -19,6 +19,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 import numpy as np
 
+from benchmarks.int8_recipes import Workshop
 from edge_road.evaluation.perturbations import CLEAN, perturb
 from edge_road.evaluation.smoke import SMOKE_TESTS
 from edge_road.export.calibration import largest_values, sample_activations
@@ -43,6 +44,7 @@ class Bench:
     def __init__(self, exporter: Exporter, run: Path) -> None:
         self.exporter, self.target = exporter, exporter.target
         self.float_bytes, _ = exporter.make_float(run)
+        self.workshop = Workshop(exporter, self.float_bytes)
         self.calibration_NHWC = exporter.material.calibration_images(self.target)
         tensors = quantized_tensors(self.float_bytes)
         self.activations = sample_activations(self.float_bytes, tensors, self.calibration_NHWC)
@@ -69,31 +71,6 @@ class Bench:
             kept = {name for name, _ in by_sensitivity(self.float_bytes, layers, classes, few)[:keep_float]}
         content = quantize(self.float_bytes, layers, layers.keys() - kept)
         return to_float16(content, largest_values(self.float_bytes, self.calibration_NHWC[:8]))
-
-    def naive(self, *, everything: bool) -> bytes:
-        """ONNX Runtime's own quantiser: symmetric min-max of every operator, or its defaults."""
-        from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
-
-        class Reader(CalibrationDataReader):
-            def __init__(self, images_NHWC: Images) -> None:
-                self.left = iter(images_NHWC)
-
-            def get_next(self) -> dict[str, Images] | None:
-                image_HWC = next(self.left, None)
-                return None if image_HWC is None else {"images": image_HWC[None]}
-
-        options = {"ActivationSymmetric": True, "WeightSymmetric": True, "QuantizeBias": False}
-        with tempfile.TemporaryDirectory() as folder:
-            source, result = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
-            source.write_bytes(self.float_bytes)
-            quantize_static(
-                source,
-                result,
-                Reader(self.calibration_NHWC),
-                activation_type=QuantType.QInt8 if everything else QuantType.QUInt8,
-                extra_options=options if everything else {},
-            )
-            return result.read_bytes()
 
     def row(self, title: str, make: Callable[[], bytes]) -> tuple[str, ...]:
         content = make()
@@ -126,8 +103,8 @@ class Bench:
 
 def recipes(bench: Bench) -> dict[str, Callable[[], bytes]]:
     return {
-        "ONNX Runtime, defaults": lambda: bench.naive(everything=False),
-        "ONNX Runtime, symmetric": lambda: bench.naive(everything=True),
+        "ONNX Runtime, defaults": lambda: bench.workshop.onnx_runtime(symmetric=False),
+        "ONNX Runtime, symmetric": lambda: bench.workshop.onnx_runtime(symmetric=True),
         "min-max": lambda: bench.ours("min-max", refit=False),
         "entropy": lambda: bench.ours("entropy", refit=False),
         "percentile": lambda: bench.ours("percentile", refit=False),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from edge_road.frames import Floats
 
@@ -41,8 +42,20 @@ class Balance:
 def balance(samples_SC: Floats) -> Balance:
     low_C, high_C = samples_SC.min(axis=0).astype(np.float64), samples_SC.max(axis=0).astype(np.float64)
     centre_C, width_C = (low_C + high_C) / 2, (high_C - low_C) / 2
+    gain_C = _gain(width_C, EXPONENT)
+    return Balance(gain_C.astype(np.float32), (-centre_C * gain_C).astype(np.float16).astype(np.float32))
+
+
+def widen(samples_SC: Floats) -> Balance:
+    """For depthwise convolutions: each channel has its own weight scale, so all may reach equally far.
+
+    They pad with zeros, so zero stays zero.
+    """
+    width_C = np.abs(samples_SC).max(axis=0).astype(np.float64)
+    return Balance(_gain(width_C, 1.0).astype(np.float32), np.zeros_like(samples_SC[0]))
+
+
+def _gain(width_C: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
     widest = max(float(width_C.max()), 1.0 / LARGEST_GAIN)
-    shares_C = np.maximum(width_C / widest, NARROWEST) ** EXPONENT
-    gain_C = np.minimum(1.0 / (widest * shares_C), LARGEST_GAIN).astype(np.float16).astype(np.float64)
-    shift_C = (-centre_C * gain_C).astype(np.float16)
-    return Balance(gain_C.astype(np.float32), shift_C.astype(np.float32))
+    shares_C = np.maximum(width_C / widest, NARROWEST) ** exponent
+    return np.minimum(1.0 / (widest * shares_C), LARGEST_GAIN).astype(np.float16).astype(np.float64)

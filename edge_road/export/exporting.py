@@ -24,7 +24,7 @@ from edge_road.export.quantize import (
 from edge_road.export.rtx_check import RtxReport, rtx_check
 from edge_road.export.sensitivity import agreement_trial, by_sensitivity, fewest_float
 from edge_road.export.steps import Steps
-from edge_road.export.target import CalibrationSettings, Target
+from edge_road.export.target import Target
 from edge_road.export.trt_network import BuildShape
 from edge_road.files import sha256
 from edge_road.frames import Images
@@ -123,28 +123,44 @@ class Exporter:
 
     def make_float16(self, onnx_bytes: bytes) -> bytes:
         with self.steps.step("make float16") as outcome:
-            half_bytes = to_float16(onnx_bytes, self._largest_values(onnx_bytes))
+            half_bytes = to_float16(onnx_bytes, self.largest_values(onnx_bytes))
             outcome.text = f"{len(half_bytes) / 1e6:.1f} MB"
         return half_bytes
 
     def make_int8(self, onnx_bytes: bytes) -> tuple[bytes, Calibration]:
+        images_NHWC = self.material.calibration_images(self.target)
+        train = self.target.quantization == "qat"
+        layers = self._train(onnx_bytes) if train else self._calibrate(onnx_bytes, images_NHWC)
+        with self.steps.step("make INT8") as outcome:
+            kept = set() if train else self._float_layers(onnx_bytes, layers, images_NHWC)
+            chosen = [name for name in layers if name not in kept]
+            int8_bytes = quantize(onnx_bytes, layers, chosen)
+            if self.target.float16:
+                int8_bytes = to_float16(int8_bytes, self.largest_values(onnx_bytes))
+            share = int8_work_share(int8_bytes)
+            outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {share:.0%} of the work"
+        digest = sha256(images_NHWC.tobytes())
+        return int8_bytes, Calibration(method=_method(self.target), images=len(images_NHWC), digest=digest)
+
+    def _calibrate(self, onnx_bytes: bytes, images_NHWC: Images) -> Int8Layers:
         settings = self.target.calibration
         with self.steps.step("calibrate") as outcome:
-            images_NHWC = self.material.calibration_images(self.target)
             tensors = quantized_tensors(onnx_bytes)
             activations = sample_activations(onnx_bytes, tensors, images_NHWC, self.target.seed)
             layers = int8_layers(onnx_bytes, activations, settings)
             outcome.text = f"{len(images_NHWC)} images, {len(layers)} layers, {settings.method}"
-        with self.steps.step("make INT8") as outcome:
-            kept = self._float_layers(onnx_bytes, layers, images_NHWC)
-            chosen = [name for name in layers if name not in kept]
-            int8_bytes = quantize(onnx_bytes, layers, chosen)
-            if self.target.float16:
-                int8_bytes = to_float16(int8_bytes, self._largest_values(onnx_bytes))
-            share = int8_work_share(int8_bytes)
-            outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {share:.0%} of the work"
-        digest = sha256(images_NHWC.tobytes())
-        return int8_bytes, Calibration(method=_method(settings), images=len(images_NHWC), digest=digest)
+        return layers
+
+    def _train(self, onnx_bytes: bytes) -> Int8Layers:
+        """With INT8 in the graph; depthwise layers too."""
+        from edge_road.export.onnx_graph import one_torch_thread
+        from edge_road.export.qat import train_int8
+
+        with self.steps.step("train INT8") as outcome, one_torch_thread():
+            trained = train_int8(onnx_bytes, self.material, self.target)
+            before, best = trained.errors[0], min(trained.errors)
+            outcome.text = f"{self.target.qat.epochs} epochs, error {before:.4f} to {best:.4f}"
+        return trained.layers
 
     def judge_reduced(self, onnx_bytes: bytes, precision: Precision, reference: Judged) -> Judged:
         """Of a float16 or INT8 model, against the float one."""
@@ -176,7 +192,7 @@ class Exporter:
         )
         return set(choice.kept_float)
 
-    def _largest_values(self, onnx_bytes: bytes) -> dict[str, float]:
+    def largest_values(self, onnx_bytes: bytes) -> dict[str, float]:
         return largest_values(onnx_bytes, self.material.training.draw(RANGE_IMAGES, 0).images_NHWC)
 
     def _measure(self, onnx_bytes: bytes, precision: Precision) -> Measured:
@@ -202,9 +218,11 @@ class Exporter:
         return report
 
 
-def _method(settings: CalibrationSettings) -> str:
+def _method(target: Target) -> str:
+    settings = target.calibration
     words = [settings.method + (f" {settings.percentile}" if settings.method == "percentile" else "")]
-    return ", ".join([*words, *(["refit"] if settings.refit else [])])
+    trained = [f"{target.qat.epochs} epochs of training"] if target.quantization == "qat" else []
+    return ", ".join([*words, *(["refit"] if settings.refit else []), *trained])
 
 
 def _parity(reference: Measured, measured: Measured) -> Parity:

@@ -56,7 +56,7 @@ class Material:
 
 def load_material(run: Path, target: Target, data_path: Path | None = None) -> Material:
     record, recipe = load_record(run), load_recipe(run)
-    dataset = open_dataset(_relocated(recipe.data, data_path))
+    dataset = open_dataset(relocated(recipe.data, data_path))
     _check_unchanged(dataset, record)
     return Material(
         record,
@@ -69,7 +69,7 @@ def load_material(run: Path, target: Target, data_path: Path | None = None) -> M
 def load_all_images(manifest: Manifest, path: Path, most: int = 2000) -> Sample:
     """Images of a folder like the one that a bundle was trained on, whatever split they would be in."""
     recipe = check_settings(Recipe, manifest.recipe, where="the recipe in the manifest")
-    dataset = open_dataset(_relocated(recipe.data, path))
+    dataset = open_dataset(relocated(recipe.data, path))
     if dataset.classes.names != manifest.classes:
         raise _other_classes(dataset, manifest.classes)
     splits = [split for split in dataset.splits.values() if len(split)]
@@ -88,7 +88,7 @@ def _load(dataset: RoadDataset, name: str, record: RunRecord, count: int, seed: 
     return Sample(*load_prepared(drawn, name, record.preprocessing, workers=os.cpu_count() or 1))
 
 
-def _relocated(settings: DataSettings, path: Path | None) -> DataSettings:
+def relocated(settings: DataSettings, path: Path | None) -> DataSettings:
     if path is None:
         return settings
     if isinstance(settings, SyntheticData):

@@ -61,9 +61,9 @@ def int8_layers(
     layers = {}
     for node in quantizable_nodes(onnx_bytes):
         weight = numpy_helper.to_array(tensors[node.input[1]])
-        axis, scale = _output_axis(node), _step(reaches[node.input[0]])
+        axis, scale = output_axis(node), step_of(reaches[node.input[0]])
         if settings.refit and _has_fittable_weight(node, weight):
-            bias_O = _bias(node, tensors, weight, axis)
+            bias_O = bias_of(node, tensors, weight.shape[axis])
             activation = activations[node.input[0]]
             layers[node.name] = _fitted_layer(weight, bias_O, activation, scale, axis, settings)
         else:
@@ -81,6 +81,13 @@ def quantize(onnx_bytes: bytes, layers: Int8Layers, chosen: Collection[str]) -> 
         editor.nodes.append(node)
     put_nodes(model.graph, editor.nodes)
     return write_model(model)
+
+
+def balanced_name(tensor: str, found: Balance | None) -> str:
+    """Of the tensor that is quantised in place of `tensor`; layers that read it share its scale."""
+    if found is None:
+        return tensor
+    return f"{tensor}_balanced" if found.shift_C.any() else f"{tensor}_widened"
 
 
 def quantize_weight(weight: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
@@ -126,10 +133,10 @@ def _has_fittable_weight(node: NodeProto, weight: Floats) -> bool:
     return node.op_type == "Gemm" or (node.op_type == "Conv" and weight.shape[2:] == (1, 1))
 
 
-def _bias(node: NodeProto, tensors: Mapping[str, TensorProto], weight: Floats, axis: int) -> Floats:
+def bias_of(node: NodeProto, tensors: Mapping[str, TensorProto], outputs: int) -> Floats:
     if len(node.input) > 2 and node.input[2]:
         return numpy_helper.to_array(tensors[node.input[2]])
-    return np.zeros(weight.shape[axis], np.float32)
+    return np.zeros(outputs, np.float32)
 
 
 def _fitted_layer(
@@ -148,13 +155,13 @@ def _fitted_layer(
         matrix_OI, bias_O = found.undo(matrix_OI, bias_O)
         samples_SC = found.apply(samples_SC)
         largest = float(np.abs(samples_SC).max())
-        scale = _step(reach(samples_SC, largest, settings.method, settings.percentile))
+        scale = step_of(reach(samples_SC, largest, settings.method, settings.percentile))
     fitted = refit(matrix_OI, bias_O, samples_SC, scale)
     values = fitted.values_OI if axis == 0 else fitted.values_OI.T
     return Int8Layer(scale, values.reshape(weight.shape), fitted.scales_O, fitted.bias_O, found)
 
 
-def _step(reach_of_tensor: float) -> float:
+def step_of(reach_of_tensor: float) -> float:
     return float(half_scales(np.array(reach_of_tensor / LEVELS)))
 
 
@@ -163,7 +170,7 @@ def _attribute(node: NodeProto, name: str, default: int) -> int:
     return int(found[0]) if found else default
 
 
-def _output_axis(node: NodeProto) -> int:
+def output_axis(node: NodeProto) -> int:
     if node.op_type == "Conv":
         return 0
     return 0 if _attribute(node, "transB", 0) else 1
@@ -181,7 +188,7 @@ class _Editor:
         if layer.balance is not None:
             node.input[0] = self._balanced(node.input[0], layer.balance, pixels=node.op_type == "Conv")
         node.input[0] = self._once(f"{node.input[0]}_dq", lambda: self._activation(node.input[0], layer))
-        node.input[1] = self._weight(f"{node.name}_weight", layer, _output_axis(node))
+        node.input[1] = self._weight(f"{node.name}_weight", layer, output_axis(node))
         if layer.bias_O is not None:
             bias = self._tensor(f"{node.name}_bias", layer.bias_O)
             node.input[:] = [*node.input[:2], bias]
@@ -189,13 +196,18 @@ class _Editor:
     def _balanced(self, name: str, found: Balance, *, pixels: bool) -> str:
         shape = (1, -1, 1, 1) if pixels else (1, -1)
 
-        def build() -> str:
+        def widened() -> str:
+            gain = self._tensor(f"{name}_wide_gain", found.gain_C.reshape(shape))
+            return self._insert("Mul", [name, gain], f"{name}_widened")
+
+        def balanced() -> str:
             gain = self._tensor(f"{name}_gain", found.gain_C.reshape(shape))
             shift = self._tensor(f"{name}_shift", found.shift_C.reshape(shape))
             self._insert("Mul", [name, gain], f"{name}_gained")
             return self._insert("Add", [f"{name}_gained", shift], f"{name}_balanced")
 
-        return self._once(f"{name}_balanced", build)
+        result = balanced_name(name, found)
+        return self._once(result, widened if result.endswith("_widened") else balanced)
 
     def _activation(self, name: str, layer: Int8Layer) -> str:
         parameters = [

@@ -116,6 +116,16 @@ class SampleSettings(StrictModel):
     """validation images that travel in the bundle"""
 
 
+class QatSettings(StrictModel):
+    """For quantization = "qat": training with INT8 in the graph, depthwise layers included."""
+
+    epochs: int = Field(default=3, ge=1, le=1000)
+    """passes over the training images that the export looks at (samples.geometry)"""
+    batch_size: int = Field(default=16, ge=1)
+    learning_rate: float = Field(default=0.01, gt=0.0)
+    """of the weights, in INT8 steps; falls to 0 along a cosine"""
+
+
 class EngineSettings(StrictModel):
     """For a TensorRT engine, which is built on the device."""
 
@@ -145,8 +155,9 @@ class Target(StrictModel):
     """try a float16 model too"""
     int8: bool = True
     """try an INT8 model too"""
-    quantization: Literal["mixed", "search"] = "mixed"
-    """which layers stay in float: a fixed number of the most sensitive ones, or as few as the limits allow"""
+    quantization: Literal["mixed", "search", "qat"] = "mixed"
+    """which layers stay in float: a fixed number of the most sensitive ones, or as few as the limits allow;
+    qat: none, after a few epochs of training with INT8 in the graph"""
     tensorrt: bool = True
     """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed"""
     seed: int = Field(default=0, ge=0)
@@ -155,6 +166,7 @@ class Target(StrictModel):
     highest_threshold: Share = 0.7
     """a threshold above it would leave the vehicle without answers"""
     calibration: CalibrationSettings = CalibrationSettings()
+    qat: QatSettings = QatSettings()
     samples: SampleSettings = SampleSettings()
     float_limits: FloatLimits = FloatLimits()
     float16_limits: Float16Limits = Float16Limits()

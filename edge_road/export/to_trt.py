@@ -8,10 +8,11 @@ from pathlib import Path
 
 from edge_road.backends.engine_store import store_of
 from edge_road.bundle import MANIFEST_FILE, Bundle, Precision, load_bundle
+from edge_road.config import check_settings
 from edge_road.errors import BackendError, ConfigError, EdgeRoadError
 from edge_road.export.engine import build_engine, why_no_engine
 from edge_road.export.steps import Steps
-from edge_road.export.target import EngineSettings, Target, load_target
+from edge_road.export.target import EngineSettings, QatSettings, Target, load_target
 from edge_road.signing import signer
 from edge_road.workspace import bundles, newest_run
 
@@ -21,7 +22,7 @@ with a GPU, also build the TensorRT engine; given a bundle instead of a run, onl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    target, steps = load_target(options.target), Steps()
+    target, steps = _with_training(load_target(options.target), options.qat), Steps()
     source: Path = (options.run or newest_run()).resolve()
     if options.require_engine and (lack := why_no_engine()):
         raise BackendError("an engine was required", got=lack, fix="run this on the device, or without it")
@@ -29,8 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out = options.out or bundles() / source.name
         places = (source, out.resolve(), options.data)
         bundle = _make_bundle(*places, target, steps, options.sign, options.require)
-    elif options.out or options.data or options.sign or options.require:
-        raise ConfigError("--out, --data, --sign, --require are for a run", where=source, got="a bundle")
+    elif options.out or options.data or options.sign or options.require or options.qat:
+        raise ConfigError(
+            "--out, --data, --sign, --require, --qat are for a run", where=source, got="a bundle"
+        )
     else:
         bundle = load_bundle(source)
     _build_engines(bundle, target.engine, options.require_engine, steps)
@@ -51,8 +54,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--require", choices=("float16", "int8"), help="exit with 6 when the gate refuses this model"
     )
+    parser.add_argument(
+        "--qat", type=int, metavar="EPOCHS", help="train so long with INT8 in the graph: every layer INT8"
+    )
     parser.add_argument("--require-engine", action="store_true", help="fail where no engine can be built")
     return parser
+
+
+def _with_training(target: Target, epochs: int | None) -> Target:
+    if epochs is None:
+        return target
+    qat = check_settings(QatSettings, {**target.qat.model_dump(), "epochs": epochs}, where="--qat")
+    return target.model_copy(update={"quantization": "qat", "qat": qat})
 
 
 def _make_bundle(
