@@ -16,6 +16,7 @@ from edge_road.clock import SystemClock, clock_of_speed
 from edge_road.logs import set_up_logging
 from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.events.journal import Journal
+from edge_road.runtime.gpsd import Gpsd
 from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.live_line import LiveLine
 from edge_road.runtime.lock import only_one
@@ -104,6 +105,13 @@ def _surroundings(
         outputs.use(_outputs_of(changed))
         interior.vehicle = changed
 
+    def start() -> None:
+        outputs.start()
+        if vehicle.gpsd is not None:
+            receiver = Gpsd(vehicle.gpsd, inputs.take_gpsd)
+            receiver.start()
+            stack.callback(receiver.close, 0.1)
+
     around = Surroundings(
         publisher=publisher,
         journal=journal,
@@ -112,7 +120,7 @@ def _surroundings(
         live=LiveLine(sys.stderr, machine),
         requests=requests,
         inputs=inputs.newest,
-        start_outputs=outputs.start,
+        start_outputs=start,
         use_outputs=use,
     )
     return around if settings is None else _with_settings(around, settings)

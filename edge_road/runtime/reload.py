@@ -5,7 +5,7 @@ from __future__ import annotations
 from edge_road.errors import ConfigError
 from edge_road.runtime.vehicle import Vehicle
 
-FIXED = ("vehicle", "speed", "events", "production")
+FIXED = ("vehicle", "speed", "events", "gpsd", "production")
 """a change of these needs a new start: others know us by them"""
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from edge_road.config import StrictModel
 from edge_road.preprocess import Crop
 from edge_road.runtime.decision import DecisionSettings
+from edge_road.runtime.gpsd import GpsdSettings
 from edge_road.runtime.quality import QualitySettings
 from edge_road.runtime.swap_rules import SwapSettings
 from edge_road.runtime.thermal import ThermalSettings
@@ -65,6 +66,8 @@ class Vehicle(StrictModel):
     outputs: tuple[OutputSettings, ...] = ()
     """none: the standard output, unless that is a terminal"""
     events: EventSettings = EventSettings()
+    gpsd: GpsdSettings | None = None
+    """where position and speed come from; none: only from MQTT or the unix socket, if at all"""
     production: bool = False
     """refuses what only a rehearsal may do, such as injected faults"""
     worker: WorkerLimits = WorkerLimits()
