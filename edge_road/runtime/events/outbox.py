@@ -66,10 +66,7 @@ class Outbox:
         return len(self._unsaved)
 
     def waiting(self) -> int:
-        try:
-            stored = self._store.waiting if self._store else 0
-        except sqlite3.Error:
-            stored = 0
+        stored = self._store.waiting if self._store else 0
         return max(0, stored - len(self._undeleted)) + len(self._unsaved)
 
     def record(self, drafts: Sequence[Draft]) -> list[Entry]:
@@ -150,14 +147,15 @@ class Outbox:
     def _replacement(self, damage: sqlite3.Error) -> Store:
         """The damaged file goes aside; what can be read of it moves to a new one, the rest is named."""
         log.error("the event store is damaged and is moved aside: %s", damage)
-        rescued = [e for e in rescue(quarantine(self._path)) if e.id not in self._undeleted]
+        found = rescue(quarantine(self._path))
+        rescued = [e for e in found.entries if e.id not in self._undeleted]
         store = Store(self._path)
         store.apply(Change(tuple(rescued)))
         self._next_id = max([self._next_id, *(entry.id + 1 for entry in rescued)])
         numbers: dict[str, list[int]] = {}
-        for entry in rescued:
+        for entry in found.entries:
             numbers.setdefault(entry.boot_id, []).append(entry.seq)
-        gaps = holes_of(numbers, DAMAGED)
+        gaps = holes_of(numbers, found.boots, found.from_the_front, DAMAGED)
         details = {"error": str(damage), "rescued": len(rescued), "lost": sum(gap.count for gap in gaps)}
         drafts = [*map(self._gap_draft, gaps), self._fault_draft("fault_begin", DAMAGED, details)]
         self._hold(self._numbered(draft) for draft in drafts)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from edge_road.runtime.events.event import Severity
 from edge_road.runtime.events.eviction import Entry
@@ -35,6 +35,7 @@ CREATE TABLE boot (boot_id TEXT PRIMARY KEY, number INTEGER NOT NULL, last_seq I
 """
 _COLUMNS = "id, boot_id, seq, severity, line, crc"
 _Row = tuple[int, str, int, int, str, int]
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,12 @@ class Store:
         self._connection = sqlite3.connect(
             path, isolation_level=None, check_same_thread=False, timeout=1.0, cached_statements=32
         )
+        self._connection.text_factory = _text
         try:
             self._prepare()
+            # Counted once, then kept: with a million events waiting, a count takes milliseconds.
             self.held_bytes: int = self._one("SELECT coalesce(sum(length(line)), 0) FROM event")
+            self.waiting: int = self._one("SELECT count(*) FROM event")
         except BaseException:
             self.close()
             raise
@@ -83,15 +87,18 @@ class Store:
     def apply(self, change: Change) -> None:
         """All of it or nothing; when this returns, it is on the disk."""
         freed: list[int] = []
-        self._within_transaction(lambda: self._apply(change, freed))
+        inserted = self._within_transaction(lambda: self._apply(change, freed))
         self.held_bytes += sum(entry.size for entry in change.inserts) - sum(freed)
+        self.waiting += inserted - len(freed)
 
-    def _apply(self, change: Change, freed: list[int]) -> None:
+    def _apply(self, change: Change, freed: list[int]) -> int:
+        """The number of new rows: what is there already is not inserted again."""
         delete = "DELETE FROM event WHERE id = ? RETURNING length(line)"
         for number in sorted(change.deletes):
             freed += [size for (size,) in self._connection.execute(delete, (number,)).fetchall()]
         run = self._connection.executemany
-        run(f"INSERT OR IGNORE INTO event ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", map(_row, change.inserts))
+        insert = f"INSERT OR IGNORE INTO event ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+        inserted = run(insert, map(_row, change.inserts)).rowcount
         run(
             "INSERT INTO boot SELECT ?, coalesce(max(number), 0) + 1, ? FROM boot WHERE true"
             " ON CONFLICT DO UPDATE SET last_seq = max(last_seq, excluded.last_seq)",
@@ -99,6 +106,7 @@ class Store:
         )
         # Only the newest boots matter; the table must not grow for ever.
         self._connection.execute("DELETE FROM boot WHERE number <= (SELECT max(number) - 16 FROM boot)")
+        return max(0, inserted)
 
     def after(self, entry_id: int, limit: int) -> list[Entry]:
         rows = self._connection.execute(
@@ -134,10 +142,6 @@ class Store:
     def last_id(self) -> int:
         return int(self._one("SELECT coalesce(max(id), 0) FROM event"))
 
-    @property
-    def waiting(self) -> int:
-        return int(self._one("SELECT count(*) FROM event"))
-
     def boots(self) -> dict[str, int]:
         """The highest number that each boot gave to an event; the newest boot first."""
         return dict(self._connection.execute("SELECT boot_id, last_seq FROM boot ORDER BY number DESC"))
@@ -145,11 +149,12 @@ class Store:
     def close(self) -> None:
         self._connection.close()
 
-    def _within_transaction(self, work: Callable[[], None]) -> None:
+    def _within_transaction(self, work: Callable[[], _Result]) -> _Result:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            work()
+            result = work()
             self._connection.execute("COMMIT")
+            return result
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -159,19 +164,33 @@ class Store:
         return self._connection.execute(query).fetchone()[0]
 
 
-def rescue(path: Path) -> list[Entry]:
-    """Whatever can still be read of a damaged file, from both ends, in order."""
-    found: dict[int, Entry] = {}
+@dataclass(frozen=True)
+class Rescued:
+    """What could still be read of a damaged file."""
+
+    entries: list[Entry]
+    """in order"""
+    boots: dict[str, int]
+    """the highest number that each boot gave to an event, the oldest boot first; empty when unreadable"""
+    from_the_front: bool
+    """the first event that was waiting is among them"""
+
+
+def rescue(path: Path) -> Rescued:
+    """From both ends, because reading may stop in the middle."""
     try:
         connection = sqlite3.connect(path, timeout=1.0)
     except sqlite3.Error:
-        return []
+        return Rescued([], {}, False)
+    connection.text_factory = _text
     try:
-        for direction in ("ASC", "DESC"):
-            found.update((entry.id, entry) for entry in _readable(connection, direction))
+        forward = list(_readable(connection, "ASC"))
+        backward = _readable(connection, "DESC")
+        found = {entry.id: entry for entry in (*forward, *backward) if entry is not None}
+        boots = _boots(connection)
     finally:
         connection.close()
-    return [found[number] for number in sorted(found)]
+    return Rescued([found[number] for number in sorted(found)], boots, None not in forward[:1])
 
 
 def quarantine(path: Path) -> Path:
@@ -191,16 +210,30 @@ def _move(source: Path, target: Path) -> None:
             os.replace(old, new)
 
 
-def _readable(connection: sqlite3.Connection, direction: str) -> Iterable[Entry]:
+def _readable(connection: sqlite3.Connection, direction: str) -> Iterator[Entry | None]:
+    """None stands for a row that is damaged, and for the place at which reading ends too early."""
     try:
         rows = connection.execute(f"SELECT {_COLUMNS} FROM event ORDER BY id {direction}")
         while (row := rows.fetchone()) is not None:
             try:
                 yield _entry(row)
             except (sqlite3.DatabaseError, TypeError, AttributeError):
-                continue
-    except (sqlite3.Error, UnicodeDecodeError):
-        return
+                yield None
+    except sqlite3.Error:
+        yield None
+
+
+def _boots(connection: sqlite3.Connection) -> dict[str, int]:
+    try:
+        rows = connection.execute("SELECT boot_id, last_seq FROM boot ORDER BY number").fetchall()
+    except sqlite3.Error:
+        return {}
+    return {boot: seq for boot, seq in rows if isinstance(boot, str) and isinstance(seq, int)}
+
+
+def _text(content: bytes) -> str:
+    """Damaged text is read like any other: its checksum tells, where a decoding error would stop us."""
+    return content.decode(errors="replace")
 
 
 def _row(entry: Entry) -> _Row:
