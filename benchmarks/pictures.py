@@ -15,7 +15,9 @@ GREY = "#a9b0b8"
 
 def bars(panels: Mapping[str, Mapping[str, Spread]]) -> bytes:
     """One panel for each title, one bar for each rival; ours in colour."""
-    figure, all_axes = _canvas(len(panels), height=0.9 + 0.34 * max(map(len, panels.values())))
+    alike = len({tuple(rivals) for rivals in panels.values()}) == 1
+    height = 0.9 + 0.34 * max(map(len, panels.values()))
+    figure, all_axes = _canvas(len(panels), height, width=3.4 if alike else 5.0, share=alike)
     for axes, (title, rivals) in zip(all_axes, panels.items()):
         names = list(rivals)[::-1]
         found = [rivals[name] for name in names]
@@ -33,7 +35,7 @@ def bars(panels: Mapping[str, Mapping[str, Spread]]) -> bytes:
 
 def growth(curves: Mapping[str, Sequence[tuple[float, float]]], exponents: Mapping[str, float]) -> bytes:
     """Seconds against size; a straight line is a power."""
-    figure, (axes,) = _canvas(1, height=4.2, width=7.2)
+    figure, (axes,) = _canvas(1, height=4.2, width=10.2, share=False)
     for position, (name, points) in enumerate(curves.items()):
         sizes, seconds = zip(*points)
         label = f"{name}, n^{exponents[name]:.2f}" if name in exponents else name
@@ -48,13 +50,15 @@ def growth(curves: Mapping[str, Sequence[tuple[float, float]]], exponents: Mappi
     return _png(figure)
 
 
-def _canvas(panels: int, height: float, width: float = 3.4) -> tuple[Any, list[Any]]:
+def _canvas(panels: int, height: float, width: float, *, share: bool) -> tuple[Any, list[Any]]:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, panels, figsize=(width * panels, height), squeeze=False, sharey=panels > 1)
+    figure, axes = plt.subplots(
+        1, panels, figsize=(width * panels, height), squeeze=False, sharey=share, layout="constrained"
+    )
     return figure, list(axes[0])
 
 

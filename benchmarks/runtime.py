@@ -166,7 +166,7 @@ def _outcome(measured: dict[str, list[Figures]], plan: Plan) -> Outcome:
             "Memory: peak resident, of ours the sum of both processes. Start: from the command to the first "
             "answer. Disk: the packages that each needs, as installed here."
         ),
-        tables=[table],
+        tables=[table, _stages(measured)],
         claims=_claims(measured),
         figures={"plan": vars(plan), "rounds": measured, "installed_mb": sizes},
         picture=pictures.bars(_panels(measured)),
@@ -183,6 +183,20 @@ def _row(
     texts = {name: _column(found, name).text(digits) for name, digits in COLUMNS.items()}
     share = ratio(_values(found, "fps"), _values(measured[LIMIT], "fps")).text()
     return (title, texts.pop("fps"), share, *texts.values(), f"{size_mb:.0f}")
+
+
+def _stages(measured: dict[str, list[Figures]]) -> Table:
+    """Where the time of a frame goes in our daemon; what is left of its latency is waiting and hand-over."""
+    columns = [name for name in (OURS, PACED) if name in measured]
+    names = [name for name in measured[OURS][0] if name.startswith("stage ")]
+    rows = [
+        (name.removeprefix("stage "), *(_column(measured[rival], name).text(2) for rival in columns))
+        for name in names
+    ]
+    whole = ("decoded frame to message", *(_column(measured[rival], "p50_ms").text(2) for rival in columns))
+    cpu = "supervisor_cpu_s_per_1000"
+    light = ("supervisor, CPU s / 1,000", *(_column(measured[rival], cpu).text(2) for rival in columns))
+    return Table("Stages of edge_road, median ms", ("", *columns), [*rows, whole, light])
 
 
 def _claims(measured: dict[str, list[Figures]]) -> list[Claim]:

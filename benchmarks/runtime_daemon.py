@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -24,10 +25,10 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Sample:
-    """At one moment: processor seconds and peak memory of supervisor and worker."""
+    """At one moment: processor seconds of supervisor and worker, and the sum of their peak memory."""
 
     at_ns: int
-    cpu_s: float
+    cpu_s: tuple[float, ...]
     resident_mb: float
 
 
@@ -93,10 +94,14 @@ def _judged(messages: Path) -> list[RoadState]:
 def _report(judged: list[RoadState], before: Sample, after: Sample) -> dict[str, object]:
     steady = [m for m in judged if before.at_ns <= m.published_mono_ns <= after.at_ns]
     lasted_s = (after.at_ns - before.at_ns) / 1e9
+    supervisor, worker = (1000 * (b - a) / len(steady) for a, b in zip(before.cpu_s, after.cpu_s))
+    stages = {name: [m.stage_ms[name] for m in steady if name in m.stage_ms] for name in steady[0].stage_ms}
     return {
         "fps": len(steady) / lasted_s,
         "latency_ms": [m.age_ms for m in steady if m.age_ms is not None],
-        "cpu_s_per_1000": 1000 * (after.cpu_s - before.cpu_s) / len(steady),
+        "cpu_s_per_1000": supervisor + worker,
+        "supervisor_cpu_s_per_1000": supervisor,
+        **{f"stage {name}": statistics.median(times) for name, times in stages.items()},
         "resident_mb": after.resident_mb,
         "first_answer_ns": judged[0].published_mono_ns,
     }
@@ -104,7 +109,7 @@ def _report(judged: list[RoadState], before: Sample, after: Sample) -> dict[str,
 
 def _sample(pid: int) -> Sample:
     pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
-    return Sample(time.monotonic_ns(), sum(map(_cpu_s, pids)), sum(map(peak_resident_mb, pids)))
+    return Sample(time.monotonic_ns(), tuple(map(_cpu_s, pids)), sum(map(peak_resident_mb, pids)))
 
 
 def _cpu_s(pid: int) -> float:
