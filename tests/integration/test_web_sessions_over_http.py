@@ -196,7 +196,7 @@ def test_a_stream_ends_with_its_session(served: Served, monkeypatch: pytest.Monk
         channel.settimeout(30)
         assert b"event: health" in read_until(channel, b"event: health")
         phone.ask("POST", "/logout")
-        read_until(channel, b"\r\n0\r\n\r\n")  # the end of a chunked answer
+        read_until(channel, b"0\r\n\r\n")  # the end of a chunked answer
 
 
 def read_until(channel: Any, wanted: bytes) -> bytes:
