@@ -93,11 +93,23 @@ def _joined(one: Gap, other: Gap) -> Gap:
     return Gap(one.boot_id, first, last, one.count + other.count, one.reason)
 
 
-def holes_of(numbers: Mapping[str, Sequence[int]], reason: str) -> list[Gap]:
-    """One gap for each boot whose rescued events are not numbered in a row."""
-    gaps = []
-    for boot, seqs in numbers.items():
-        missing = sorted(set(range(min(seqs), max(seqs) + 1)) - set(seqs))
+def holes_of(
+    numbers: Mapping[str, Sequence[int]], boots: Mapping[str, int], from_the_front: bool, reason: str
+) -> list[Gap]:
+    """One gap for each boot of which rescued events are missing; `boots` are their last numbers, in order.
+
+    Events leave in order, so after the first one that still waits all others do. When that first one cannot
+    be read, everything before counts as lost: better to name what was delivered than to hide what was not.
+    """
+    gaps, waiting = [], not from_the_front
+    for boot in dict.fromkeys((*boots, *numbers)):
+        seqs = numbers.get(boot, ())
+        if not seqs and not waiting:
+            continue  # all of it was delivered
+        first = 0 if waiting else min(seqs)
+        last = max((boots.get(boot, 0), *seqs))
+        waiting = True
+        missing = sorted(set(range(first, last + 1)) - set(seqs))
         if missing:
             gaps.append(Gap(boot, missing[0], missing[-1], len(missing), reason))
     return gaps
