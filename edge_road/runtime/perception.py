@@ -50,7 +50,7 @@ class Perception:
     ) -> None:
         self._predictor, self._preprocessing, self._geometry = predictor, preprocessing, geometry
         self._regions = tuple(regions) or (Region(name="road", crop=preprocessing.crop),)
-        self._crops = [region.crop for region in self._regions]
+        self.crops = [region.crop for region in self._regions]
         self._quality = quality or QualitySettings()
         self._seen = Seen()
         self.rejected_by: Counter[str] = Counter()
@@ -65,7 +65,7 @@ class Perception:
         with stages.timed("check"):
             speed_mps = inputs.speed_mps(picture.captured_mono_ns)
             standing = speed_mps is not None and speed_mps < STANDING_MPS
-            look = look_at(picture, self._quality, self._crops)
+            look = look_at(picture, self._quality, self.crops)
             self._seen, verdict = check(self._seen, look, self._quality, standing)
         with stages.timed("prepare"):
             images_NHWC = None if verdict.problems else self._prepared(picture)
@@ -89,9 +89,9 @@ class Perception:
         return self._evidence(view, self._judged(prediction, view.verdict.obstructed))
 
     def _prepared(self, frame: Frame) -> Images:
-        if len(self._crops) == 1:
-            return self._preprocessing.prepare(frame.pixels, self._crops[0])[None]
-        return np.stack([self._preprocessing.prepare(frame.pixels, crop) for crop in self._crops])
+        if len(self.crops) == 1:
+            return self._preprocessing.prepare(frame.pixels, self.crops[0])[None]
+        return np.stack([self._preprocessing.prepare(frame.pixels, crop) for crop in self.crops])
 
     def _evidence(self, view: View, regions: tuple[RegionEvidence, ...]) -> Evidence:
         self.rejected_by.update(view.verdict.problems)

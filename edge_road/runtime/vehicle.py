@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from edge_road.config import StrictModel
 from edge_road.preprocess import Crop
 from edge_road.runtime.decision import DecisionSettings
+from edge_road.runtime.frame_picking import KeepSettings
 from edge_road.runtime.gpsd import GpsdSettings
 from edge_road.runtime.quality import QualitySettings
 from edge_road.runtime.swap_rules import SwapSettings
@@ -73,6 +74,7 @@ class Vehicle(StrictModel):
     worker: WorkerLimits = WorkerLimits()
     thermal: ThermalSettings = ThermalSettings()
     swap: SwapSettings = SwapSettings()
+    keep: KeepSettings = KeepSettings()
 
     @field_validator("source", mode="before")
     @classmethod

@@ -15,7 +15,8 @@ from edge_road.errors import EdgeRoadError
 from edge_road.frames import Frame
 from edge_road.logs import set_up_logging
 from edge_road.runtime.capture import Capture
-from edge_road.runtime.evidence import Alive, Ended, Failed, Ready
+from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Ready
+from edge_road.runtime.frame_store import FrameKeeper
 from edge_road.runtime.injected_faults import FaultyCamera, faulty_model, strike
 from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
@@ -51,6 +52,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     seat = ModelSeat(vehicle, model, link.send)
     slot = NewestFrameSlot[Seen]()
     preview, parts = Preview(vehicle), Parts(vehicle, seat.now.model)
+    keeper = FrameKeeper(vehicle, seat.now.perception.crops)
     inputs = NO_INPUTS
 
     def prepare(picture: Frame | Unreadable) -> Seen:
@@ -73,7 +75,9 @@ def work(link: WorkerEnd, setup: Setup) -> None:
         seat.turn()
         strike(setup.rehearsal, SystemClock())
         if seen is not None:
-            _judge(seen, seat, link, parts, dropped=slot.dropped, rejected=source.rejected)
+            evidence = _judge(seen, seat, link, parts, dropped=slot.dropped, rejected=source.rejected)
+            if evidence is not None:
+                keeper.look(seen[1], evidence, seat.now.model, inputs)
         elif ended:
             link.send(Ended())
             return
@@ -85,15 +89,18 @@ def work(link: WorkerEnd, setup: Setup) -> None:
             link.send(machine)
 
 
-def _judge(seen: Seen, seat: ModelSeat, link: WorkerEnd, parts: Parts, dropped: int, rejected: int) -> None:
+def _judge(
+    seen: Seen, seat: ModelSeat, link: WorkerEnd, parts: Parts, dropped: int, rejected: int
+) -> Evidence | None:
     seated, view = seen
     if seated is not seat.now:
-        return  # prepared for the model before: its answer would carry the wrong name
+        return None  # prepared for the model before: its answer would carry the wrong name
     evidence = seated.perception.judge(view)
     link.send(evidence.model_copy(update={"dropped": dropped, "rejected": rejected}))
     seat.offer(view.picture, evidence)
     _check_model(seated.perception, seated.model)
     parts.look(seated.model, view, evidence)
+    return evidence
 
 
 def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
