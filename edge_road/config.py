@@ -118,9 +118,7 @@ def _as_config_error(
     return ConfigError(
         what + more,
         where=f"{where}:{line}" if line else where,
-        got=None
-        if first["type"] in ("extra_forbidden", "missing")
-        else _shown(first["input"]),
+        got=None if first["type"] in ("extra_forbidden", "missing") else _shown(first["input"]),
         expected="one of " + ", ".join(known) if first["type"] == "extra_forbidden" else None,
         fix=f"did you mean '{match}'?" if match else None,
     )
@@ -161,4 +159,5 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _is_tagged(model: type[BaseModel], tag: object) -> bool:
-    return any(tag in get_args(field.annotation) for field in model.model_fields.values())
+    """A tag is a field that can have this value only; other fields may offer the same word."""
+    return any(get_args(field.annotation) == (tag,) for field in model.model_fields.values())
