@@ -51,8 +51,12 @@ class ClassGeometry:
 
 def doubt(prediction: Prediction, classes: ClassList) -> Scores:
     """Log-odds against the most probable road state: resolves what 1 - p rounds away."""
-    confidence_N = np.clip(state_confidence(prediction, classes), 1e-9, 1 - 1e-9)
-    return np.where(prediction.finite_N, np.log1p(-confidence_N) - np.log(confidence_N), np.inf)
+    return np.where(prediction.finite_N, doubt_of(state_confidence(prediction, classes)), np.inf)
+
+
+def doubt_of(confidence: Scores | float) -> Scores:
+    sure = np.clip(confidence, 1e-9, 1 - 1e-9)
+    return np.asarray(np.log1p(-sure) - np.log(sure), np.float64)
 
 
 def confidence_of(doubt: float) -> float:
@@ -77,6 +81,9 @@ class Scale:
 
     def __call__(self, scores_N: Scores) -> Scores:
         return (scores_N - self.middle) / self.spread
+
+    def back(self, score: float) -> float:
+        return self.middle + score * self.spread
 
 
 def log_distance(distance_N: Scores) -> Scores:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,15 @@ import numpy.typing as npt
 from edge_road.conditions import ClassList
 from edge_road.config import StrictModel
 from edge_road.errors import DataError
-from edge_road.evaluation.familiarity import ClassGeometry, Scale, confidence_of, doubt, either, log_distance
+from edge_road.evaluation.familiarity import (
+    ClassGeometry,
+    Scale,
+    confidence_of,
+    doubt,
+    doubt_of,
+    either,
+    log_distance,
+)
 from edge_road.evaluation.strange_pictures import STRANGE, strange_pictures
 from edge_road.frames import Images, Prediction
 from edge_road.predictor import Predictor
@@ -70,13 +79,75 @@ def accepting_limit(inside_N: Scores) -> float:
     return float(np.quantile(inside_N, ACCEPTED, method="higher"))
 
 
-def rule_scores(
-    prediction: Prediction, familiar: Prediction, geometry: ClassGeometry, classes: ClassList
-) -> Mapping[str, Scores]:
-    """By rule; `familiar` are other road pictures, which set the scales that `either` compares on."""
-    doubt_N, distance_N = doubt(prediction, classes), geometry.distance(prediction)
-    scales = Scale.of(doubt(familiar, classes)), Scale.of(log_distance(geometry.distance(familiar)))
-    return {"confidence": doubt_N, "distance": distance_N, "either": either(doubt_N, distance_N, *scales)}
+@dataclass(frozen=True, eq=False)
+class Familiar:
+    """What a model knows: its classes' places, and the scales of doubt and distance on known roads."""
+
+    classes: ClassList
+    geometry: ClassGeometry
+    of_doubt: Scale
+    of_log_distance: Scale
+
+    @classmethod
+    def of(cls, familiar: Prediction, geometry: ClassGeometry, classes: ClassList) -> Familiar:
+        distance_N = geometry.distance(familiar)
+        return cls(classes, geometry, Scale.of(doubt(familiar, classes)), Scale.of(log_distance(distance_N)))
+
+    def scores(self, prediction: Prediction) -> dict[str, Scores]:
+        """By rule."""
+        doubt_N, distance_N = doubt(prediction, self.classes), self.geometry.distance(prediction)
+        both_N = either(doubt_N, distance_N, self.of_doubt, self.of_log_distance)
+        return dict(zip(RULES, (doubt_N, distance_N, both_N)))
+
+    def limits(self, score: float) -> tuple[float, float]:
+        """The confidence and the radii at which `either` has this score: beyond one of them it is higher."""
+        radii = float(np.exp(self.of_log_distance.back(score)))
+        return confidence_of(self.of_doubt.back(score)), radii
+
+
+@dataclass(frozen=True, eq=False)
+class StrangerScores:
+    """Rule -> unfamiliarity, of the roads and of each kind of strange picture."""
+
+    familiar: Familiar
+    roads: Mapping[str, Scores]
+    kinds: Mapping[str, Mapping[str, Scores]]
+
+    def limits(self) -> tuple[float, float] | None:
+        """Confidence and radii that together let 95 % of the roads pass; none where too few are finite."""
+        limit = accepting_limit(self.roads["either"])
+        return self.familiar.limits(limit) if np.isfinite(limit) else None
+
+    def refused(self, confidence: float, radii: float) -> dict[str, float]:
+        """The share of each kind, and of `roads`, below this confidence or beyond so many radii."""
+        most = doubt_of(confidence)
+        all_kinds = {"roads": self.roads, **self.kinds}
+        return {
+            kind: float(np.mean((found["confidence"] > most) | (found["distance"] > radii)))
+            for kind, found in all_kinds.items()
+        }
+
+
+def score_strangers(
+    predictor: Predictor,
+    roads: Prediction,
+    road_images_NHWC: Images,
+    familiar: Prediction,
+    geometry: ClassGeometry,
+    seed: int = 0,
+) -> StrangerScores | None:
+    """`familiar` are other road pictures, which set the scales that `either` compares on.
+
+    None where the model has no finite output on any road: there is nothing to compare with.
+    """
+    if not (roads.finite_N.any() and familiar.finite_N.any()):
+        return None
+    known = Familiar.of(familiar, geometry, predictor.classes)
+    kinds = {
+        kind: known.scores(predictor.predict(strange_pictures(road_images_NHWC, kind, seed)))
+        for kind in STRANGE
+    }
+    return StrangerScores(known, known.scores(roads), kinds)
 
 
 def judge_strangers(
@@ -87,15 +158,15 @@ def judge_strangers(
     geometry: ClassGeometry,
     seed: int = 0,
 ) -> OodResult | None:
-    """None where the model has no finite output on any road: there is nothing to compare with."""
-    if not (roads.finite_N.any() and familiar.finite_N.any()):
-        return None
-    inside = rule_scores(roads, familiar, geometry, predictor.classes)
-    kinds = {}
-    for kind in STRANGE:
-        prediction = predictor.predict(strange_pictures(road_images_NHWC, kind, seed))
-        outside = rule_scores(prediction, familiar, geometry, predictor.classes)
-        kinds[kind] = {rule: separation(inside[rule], outside[rule]) for rule in RULES}
+    found = score_strangers(predictor, roads, road_images_NHWC, familiar, geometry, seed)
+    return sum_up_strangers(found) if found else None
+
+
+def sum_up_strangers(found: StrangerScores) -> OodResult:
+    kinds = {
+        kind: {rule: separation(found.roads[rule], outside[rule]) for rule in RULES}
+        for kind, outside in found.kinds.items()
+    }
     means = {
         rule: Separation(
             auroc=float(np.mean([by_rule[rule].auroc for by_rule in kinds.values()])),
@@ -103,12 +174,12 @@ def judge_strangers(
         )
         for rule in RULES
     }
-    distance_limit = accepting_limit(inside["distance"])
+    distance_limit = accepting_limit(found.roads["distance"])
     return OodResult(
-        roads=len(roads),
-        strange=len(road_images_NHWC),
+        roads=len(found.roads["distance"]),
+        strange=len(next(iter(found.kinds.values()))["distance"]),
         kinds=kinds,
         means=means,
-        confidence_limit=confidence_of(accepting_limit(inside["confidence"])),
+        confidence_limit=confidence_of(accepting_limit(found.roads["confidence"])),
         distance_limit=distance_limit if np.isfinite(distance_limit) else None,
     )

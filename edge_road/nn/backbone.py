@@ -42,16 +42,20 @@ def build_backbone(name: str) -> Backbone:
     raise _unknown(name)
 
 
-def inner_stages(module: nn.Module) -> list[nn.Module]:
-    """The stages of a known family but the last, in order; none of an unknown one."""
-    stages: list[nn.Module] = []
+def stages(module: nn.Module) -> list[nn.Module]:
+    """The stages of a known family, in order; none of an unknown one."""
     if isinstance(module, (timm.models.MobileNetV3, timm.models.EfficientNet)):
-        stages = list(module.blocks)
-    elif isinstance(module, (models.MobileNetV3, models.EfficientNet)):
-        stages = list(module.features)
-    elif isinstance(module, (timm.models.ResNet, models.ResNet)):
-        stages = [module.get_submodule(f"layer{number}") for number in range(1, 5)]
-    return stages[:-1]
+        return list(module.blocks)
+    if isinstance(module, (models.MobileNetV3, models.EfficientNet)):
+        return list(module.features)
+    if isinstance(module, (timm.models.ResNet, models.ResNet)):
+        return [module.get_submodule(f"layer{number}") for number in range(1, 5)]
+    return []
+
+
+def inner_stages(module: nn.Module) -> list[nn.Module]:
+    """All but the last."""
+    return stages(module)[:-1]
 
 
 def timm_names() -> list[str]:

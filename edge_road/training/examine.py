@@ -16,7 +16,7 @@ from edge_road.evaluation.judge import Judged
 from edge_road.evaluation.lab_result import LabResult
 from edge_road.evaluation.mce import Errors, mean_corruption_error
 from edge_road.evaluation.metrics import fit_temperature
-from edge_road.evaluation.ood import OodResult, judge_strangers
+from edge_road.evaluation.ood import OodResult, StrangerScores, score_strangers, sum_up_strangers
 from edge_road.evaluation.reliability import Calibration, calibration_at, calibration_by_halves
 from edge_road.evaluation.report import Entry
 from edge_road.frames import Prediction
@@ -79,6 +79,10 @@ class Examination:
         return calibration_by_halves(logits_NC, labels_N, np.random.default_rng(self.wishes.seed))
 
     def strangers(self) -> OodResult | None:
+        found = self.stranger_scores()
+        return sum_up_strangers(found) if found else None
+
+    def stranger_scores(self) -> StrangerScores | None:
         """None for a run whose training pictures are not here: its classes' places are not known."""
         geometry = self._geometry()
         if geometry is None:
@@ -91,9 +95,8 @@ class Examination:
             roads, familiar = _every_other(clean, 0), _every_other(clean, 1)
         if len(familiar) == 0:
             return None
-        return judge_strangers(
-            self.artefact.predictor, roads, images_NHWC, familiar, geometry, self.wishes.seed
-        )
+        predictor = self.artefact.predictor
+        return score_strangers(predictor, roads, images_NHWC, familiar, geometry, self.wishes.seed)
 
     def lab(self) -> LabResult | None:
         """Of a run only: an exported file has no gradients."""

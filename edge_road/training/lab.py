@@ -97,7 +97,7 @@ def run_lab(
     progress: Progress = lambda measure: None,
 ) -> LabResult:
     """All measures; the model comes back as it was, in eval mode."""
-    images_NCHW = torch.from_numpy(np.ascontiguousarray(images_NHWC.transpose(0, 3, 1, 2))).float() / 255
+    images_NCHW = pixels(images_NHWC)
     wanted = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     model.eval().requires_grad_(False)
     bench = LabBench(model, images_NCHW, torch.from_numpy(labels_N), class_names, seed, delta_v=delta_v)
@@ -108,16 +108,21 @@ def run_lab(
             parameter.requires_grad_(gradient)
 
 
+def pixels(images_NHWC: Images) -> Tensor:
+    """NCHW in [0, 1]."""
+    return torch.from_numpy(np.ascontiguousarray(images_NHWC.transpose(0, 3, 1, 2))).float() / 255
+
+
 def _measure(bench: LabBench, progress: Progress) -> LabResult:
     progress("attacks")
     attacks = tuple(attack_score(bench, budget) for budget in PAPER_BUDGETS)
     progress("curvature")
-    curvature_N = _curvatures(bench)
+    curvature_N = curvatures(bench)
     progress("thickness, flatness, geometry")
     return LabResult(
         pictures=len(bench.labels_N),
         attacks=attacks,
-        curvature=_curvature_result(bench, curvature_N),
+        curvature=curvature_result(curvature_N, bench.noisy[1], bench.sigma),
         surface=_surface(bench, curvature_N),
         thickness=_thickness(bench),
         flatness=tuple(flatness(bench.model, bench.mean_loss, bench.generator(2))),
@@ -138,14 +143,13 @@ def attack_score(bench: LabBench, budget: Budget) -> AttackScore:
     return AttackScore(name=budget.name, eps=scaled.eps, steps=budget.steps, accuracy=share)
 
 
-def _curvatures(bench: LabBench) -> Tensor:
+def curvatures(bench: LabBench) -> Tensor:
     logits_of, generator = frozen_logits(bench.model), bench.generator(3)
     parts = [nn_curvature.input_curvature(logits_of, x, y, generator) for x, y in bench.batches()]
     return torch.cat(parts).double()
 
 
-def _curvature_result(bench: LabBench, curvature_N: Tensor) -> CurvatureResult:
-    _, right_RN = bench.noisy
+def curvature_result(curvature_N: Tensor, right_RN: Tensor, sigma: float) -> CurvatureResult:
     portions = torch.tensor(PORTIONS, dtype=torch.float64)
     retained = nn_curvature.retained_accuracy(curvature_N, right_RN, portions)
     lowest = nn_curvature.lowest_share(curvature_N)
@@ -154,8 +158,8 @@ def _curvature_result(bench: LabBench, curvature_N: Tensor) -> CurvatureResult:
         median=float(curvature_N.quantile(0.5)),
         lowest=(five[0], five[1], five[2], five[3], five[4]),
         mean_of_lowest=float(lowest.mean()),
-        sigma=bench.sigma,
-        noisy_runs=NOISY_RUNS,
+        sigma=sigma,
+        noisy_runs=len(right_RN),
         retained=tuple(zip(PORTIONS, retained.tolist())),
         groups=tuple(
             CountGroup(times_right=count, pictures=pictures, curvature=mean)

@@ -98,6 +98,21 @@ def test_an_interrupted_comparison_continues_and_a_finished_one_trains_nothing(
     assert trained[5:] == []
     assert (folder / "out" / "table.json").read_bytes() == before
 
+    assert compare(*CHOICE, "--figures", "2") == 0
+    assert trained[5:] == [], "figures come from what the trials have stored"
+    assert {path.name for path in (folder / "out" / "figures").iterdir()} == {
+        "noise.png",
+        "features.png",
+        "curvature.png",
+        "retained.png",
+        "layers-softmax.png",
+        "layers-discriminative.png",
+    }
+    page = (folder / "out" / "compare.html").read_text()
+    assert page.count("data:image/png") == 6
+    assert len(page) < 3_000_000
+    assert "Of 4 test pictures in all" in page
+
 
 def test_another_recipe_in_the_same_folder_is_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from edge_road.errors import ConfigError, suggestion
 from edge_road.files import write_atomically
 from edge_road.recipe_method import METHOD_KINDS
 from edge_road.training.compare.plan import Part, Trial, Variation, plan_trials
+from edge_road.training.counting import whole_number
 from edge_road.training.recipes import Wishes
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from edge_road.training.compare.table import Comparison
 
 REFERENCE = "discriminative"
-JSON_FILE, MARKDOWN_FILE, HTML_FILE = "table.json", "table.md", "compare.html"
+FIGURE_IMAGES = 32
+JSON_FILE, MARKDOWN_FILE, HTML_FILE, FIGURES = "table.json", "table.md", "compare.html", "figures"
 EPILOG = f"""\
 methods:
 {textwrap.fill(", ".join(METHOD_KINDS), 100, initial_indent="  ", subsequent_indent="  ")}
@@ -29,6 +31,7 @@ examples:
   compare_methods.py --recipe road_small --data photos --folds 5
   compare_methods.py --recipe road_small --data photos --methods discriminative --folds 5 \\
       --vary method.delta_d=1,3,5          (an ablation)
+  the same again with --figures: nothing is trained again
 """
 
 
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reference = _reference(chosen.reference, trials)
     out = chosen.out or workspace.home() / "comparisons" / trials[0].recipe.name
     answers = _run(trials, out, chosen.perturbations, chosen.runs)
-    _write(out, trials, answers, reference, chosen.runs)
+    _write(out, trials, answers, _table(trials, answers, reference, chosen.runs), chosen.figures)
     return 0
 
 
@@ -69,21 +72,21 @@ def _run(trials: Sequence[Trial], out: Path, perturbations: str, runs: int) -> d
 
 
 def _write(
-    out: Path, trials: Sequence[Trial], answers: dict[str, list[Answers]], reference: str, runs: int
+    out: Path, trials: Sequence[Trial], answers: dict[str, list[Answers]], table: Comparison, images: int
 ) -> None:
-    from edge_road.datasets import open_dataset
-    from edge_road.training.compare import figures
+    from edge_road.training.compare.illustrations import illustrate
     from edge_road.training.compare.markdown import to_markdown
     from edge_road.training.compare.page import render_page
 
-    table = _table(trials, answers, reference, runs)
-    classes = open_dataset(trials[0].recipe.data).classes.names
-    maps = figures.feature_maps({row: parts[0] for row, parts in answers.items()}, classes)
-    page = render_page(table, figures.noise_curves(table), maps)
+    illustrations = illustrate(out, trials, answers, table, images)
+    page = render_page(table, illustrations)
+    for picture in illustrations:
+        write_atomically(out / FIGURES / picture.file, picture.png)
     write_atomically(out / JSON_FILE, table.to_json().encode())
     write_atomically(out / MARKDOWN_FILE, to_markdown(table).encode())
     write_atomically(out / HTML_FILE, page.encode())
-    print(to_markdown(table), *(out / name for name in (JSON_FILE, MARKDOWN_FILE, HTML_FILE)), sep="\n")
+    names = [JSON_FILE, MARKDOWN_FILE, HTML_FILE, *(f"{FIGURES}/{picture.file}" for picture in illustrations)]
+    print(to_markdown(table), *(out / name for name in names), sep="\n")
 
 
 def _table(
@@ -134,14 +137,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--methods", default=",".join(METHOD_KINDS), metavar="A,B,...", help="names (default: all)")
     parts = parser.add_mutually_exclusive_group()
     parts.add_argument(
-        "--folds", type=_number(2), metavar="N", help="cross-validation: every picture is tested once"
+        "--folds", type=whole_number(2), metavar="N", help="cross-validation: every picture is tested once"
     )
     parts.add_argument(
-        "--seeds", type=_number(1), default=3, metavar="N", help="one split, so many seeds (default: 3)"
+        "--seeds", type=whole_number(1), default=3, metavar="N", help="one split, so many seeds (default: 3)"
     )
     add("--data", type=Path, metavar="PATH", help="a folder with dry/ wet/ icy/")
     add("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none, hub")
-    add("--epochs", type=_number(1), metavar="N")
+    add("--epochs", type=whole_number(1), metavar="N")
     add(
         "--set",
         action="append",
@@ -152,16 +155,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--vary", action="append", default=[], metavar="KEY=A,B,...", help="one row for each value")
     add("--perturbations", default="paper", metavar="A,B,...", help="names and suites (default: paper)")
-    add("--runs", type=_number(1), default=3, metavar="N", help="of every random perturbation (default: 3)")
+    add(
+        "--runs",
+        type=whole_number(1),
+        default=3,
+        metavar="N",
+        help="of every random perturbation (default: 3)",
+    )
+    add(
+        "--figures",
+        type=whole_number(1),
+        nargs="?",
+        const=FIGURE_IMAGES,
+        default=0,
+        metavar="N",
+        help="also draw curvature (on N test pictures of each run, default: %(const)s) and every layer",
+    )
     add("--reference", metavar="ROW", help=f"the others are compared with it (default: {REFERENCE})")
     add("--out", type=Path, metavar="DIR", help="default: comparisons/<recipe>")
     return parser
-
-
-def _number(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if int(text) < least:
-            raise argparse.ArgumentTypeError(f"{least} or more, not {text}")
-        return int(text)
-
-    return number

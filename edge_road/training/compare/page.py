@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 
 from edge_road.training.compare import markdown
+from edge_road.training.compare.illustrations import Illustration
 from edge_road.training.compare.table import Comparison, heading
+from edge_road.training.drawing import as_source
+
+MOST_EMBEDDED = 1_900_000
+"""bytes of pictures; written as text they grow by a third, and the page stays below 3 MB"""
 
 
-def render_page(table: Comparison, noise_curves: str | None, feature_maps: str | None) -> str:
+def render_page(table: Comparison, illustrations: Sequence[Illustration]) -> str:
+    """Pictures that would make it too large are named only: they lie beside it."""
     import jinja2
 
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
@@ -28,6 +35,14 @@ def render_page(table: Comparison, noise_curves: str | None, feature_maps: str |
             ("Danger rate: icy roads not called icy, %", table.everything, markdown.danger),
         ],
         best={name: max(row.cells[name].accuracy for row in table.rows) for name in table.conditions},
-        noise_curves=noise_curves,
-        feature_maps=feature_maps,
+        illustrations=_with_sources(illustrations),
     )
+
+
+def _with_sources(illustrations: Sequence[Illustration]) -> list[tuple[Illustration, str | None]]:
+    room, shown = MOST_EMBEDDED, []
+    for picture in illustrations:
+        fits = len(picture.png) <= room
+        shown.append((picture, as_source(picture.png) if fits else None))
+        room -= len(picture.png) if fits else 0
+    return shown

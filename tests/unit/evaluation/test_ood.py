@@ -9,7 +9,7 @@ from edge_road.conditions import ROAD_CLASSES
 from edge_road.errors import ConfigError, DataError
 from edge_road.evaluation.familiarity import ClassGeometry, Scale, doubt
 from edge_road.evaluation.metrics import softmax
-from edge_road.evaluation.ood import RULES, auroc, judge_strangers, separation
+from edge_road.evaluation.ood import RULES, auroc, judge_strangers, score_strangers, separation
 from edge_road.evaluation.strange_pictures import STRANGE, strange_pictures
 from edge_road.frames import Images, Prediction
 
@@ -118,6 +118,23 @@ def test_distance_catches_what_a_sure_model_does_not_doubt() -> None:
     sure = predictor.predict(test).probabilities_NC.max(axis=1)
     assert (sure >= result.confidence_limit - 1e-6).all()
     assert set(result.means) == set(RULES)
+
+
+def test_the_two_limits_of_either_let_95_percent_of_the_roads_pass_and_refuse_as_it_does() -> None:
+    predictor = ByColour()
+    train, labels_N = grey(60, 0)
+    geometry = ClassGeometry.of(predictor.predict(train).features_ND, labels_N, ROAD_CLASSES)
+    familiar, test = grey(30, 1)[0], grey(40, 2)[0]
+    found = score_strangers(predictor, predictor.predict(test), test, predictor.predict(familiar), geometry)
+    assert found is not None
+    limits = found.limits()
+    assert limits is not None
+    confidence, radii = limits
+    refused = found.refused(confidence * (1 - 1e-9), radii * (1 + 1e-9))  # on the limit still passes
+    assert refused["roads"] <= 0.05
+    assert refused["black"] == refused["white"] == 1.0
+    assert found.refused(1.0, radii)["roads"] == 1.0, "nobody is that sure"
+    assert found.refused(0.0, np.inf) == dict.fromkeys(["roads", *STRANGE], 0.0)
 
 
 def test_an_output_that_is_not_finite_is_strange_and_a_silent_model_has_no_result() -> None:

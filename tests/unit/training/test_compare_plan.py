@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 
 from edge_road.errors import ConfigError
 from edge_road.recipe_data import FolderData
+from edge_road.training.compare import main as compare
 from edge_road.training.compare.plan import Trial, Variation, plan_trials
 from edge_road.training.recipes import Wishes
 
@@ -115,3 +117,19 @@ def test_folds_need_pictures_that_can_be_drawn() -> None:
     with pytest.raises(ConfigError, match="cross-validation") as caught:
         plan_trials(Wishes(recipe="synthetic"), ["softmax"], "fold", 5)
     assert "--seeds" in caught.value.details["to do"]
+
+
+def test_every_ablation_of_the_guide_can_be_planned(wishes: Wishes, root: Path) -> None:
+    text = (root / "docs" / "methods.md").read_text(encoding="utf-8")
+    commands = [line.split("`BASE ")[1].split("`")[0] for line in text.splitlines() if "`BASE " in line]
+    varied = set()
+    for command in commands:
+        chosen = compare._parser().parse_args(["--folds", "2", *shlex.split(command)])
+        variations = [Variation.parse(text) for text in chosen.vary]
+        asked = Wishes(recipe=wishes.recipe, overrides=chosen.overrides)
+        trials = plan_trials(asked, chosen.methods.split(","), "fold", chosen.folds, variations)
+        assert len({trial.folder for trial in trials}) == len(trials)
+        assert compare._reference(chosen.reference, trials) in {trial.row for trial in trials}
+        varied |= {variation.key for variation in variations}
+    wanted = ("data.train_share", "method.alpha", "method.beta", "method.gamma_reg", "method.momentum")
+    assert {*wanted, "method.delta_d"} <= varied

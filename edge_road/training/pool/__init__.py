@@ -1,0 +1,1 @@
+"""Several runs measured on their own test pictures, and put together by method."""

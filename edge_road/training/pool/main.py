@@ -1,0 +1,110 @@
+"""The command that measures several runs on their own test pictures and pools them by method."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from edge_road import workspace
+from edge_road.errors import ConfigError, suggestion
+from edge_road.files import write_atomically
+from edge_road.training.counting import whole_number
+
+JSON_FILE, MARKDOWN_FILE, FIGURES, KEPT = "pool.json", "pool.md", "figures", "samples"
+EPILOG = """\
+measures:
+  strangers  AUROC of confidence, distance and either on pictures without a road; proposes a rule
+  curvature  of the loss over the input, with the accuracy of the flattest portions (runs only)
+  layers     t-SNE of clean and noisy pictures in every stage (runs only; the first of each row)
+
+examples:
+  edge-road pool comparisons/road_small                     all runs of a comparison, by method
+  edge-road pool out/runs/softmax-* out/runs/discriminative-* --measures curvature --images 128
+  edge-road pool bundles/a bundles/b --measures strangers
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    from edge_road.training.pool.markdown import to_markdown
+    from edge_road.training.pool.measure import Wanted, draw_figures, put_together, take_samples
+    from edge_road.training.pool.members import places_of
+
+    chosen = _parser().parse_args(arguments)
+    wanted = Wanted(_measures(chosen.measures), chosen.images, chosen.seed, tuple(chosen.limits))
+    places = places_of(chosen.subjects)
+    out = chosen.out or workspace.home() / "reports" / "pool"
+    samples = take_samples(places, wanted, out / KEPT, _show)
+    pooled = put_together(samples, wanted, _reference(chosen.reference, list(samples.classes)))
+    _show("figures")
+    drawn = draw_figures(samples, pooled)
+    _show("")
+    for name, png in drawn.items():
+        write_atomically(out / FIGURES / name, png)
+    write_atomically(out / JSON_FILE, pooled.to_json().encode())
+    write_atomically(out / MARKDOWN_FILE, to_markdown(pooled).encode())
+    names = [JSON_FILE, MARKDOWN_FILE, *(f"{FIGURES}/{name}" for name in drawn)]
+    print(to_markdown(pooled), *(out / name for name in names), sep="\n")
+    return 0
+
+
+def _measures(text: str) -> tuple[str, ...]:
+    from edge_road.training.pool.measure import MEASURES
+
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in MEASURES:
+            fix = suggestion(name, MEASURES)
+            raise ConfigError(
+                "no such measure", where="--measures", got=name, expected=", ".join(MEASURES), fix=fix
+            )
+    return names or MEASURES
+
+
+def _reference(wanted: str | None, rows: Sequence[str]) -> str:
+    from edge_road.training.pool.measure import REFERENCE
+
+    if wanted is None:
+        return REFERENCE if REFERENCE in rows else rows[0]
+    if wanted not in rows:
+        fix = suggestion(wanted, rows)
+        raise ConfigError("no such row", where="--reference", got=wanted, expected=", ".join(rows), fix=fix)
+    return wanted
+
+
+def _show(line: str) -> None:
+    """One line that the next one replaces; only a person at a terminal needs it."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edge-road pool",
+        description="Measure several runs or bundles, each on its own test pictures, pooled by method.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("subjects", nargs="+", metavar="PLACE", help="runs, bundles, or the folder of a comparison")
+    add("--measures", default="", metavar="A,B", help="strangers, curvature, layers (default: all)")
+    add(
+        "--images",
+        type=whole_number(1),
+        default=64,
+        metavar="N",
+        help="test pictures of each run for the curvature (default: %(default)s)",
+    )
+    add(
+        "--limits",
+        nargs=2,
+        type=float,
+        default=(0.7, 1.5),
+        metavar=("CONFIDENCE", "RADII"),
+        help="of the vehicle, to count what it refuses (default: 0.7 1.5)",
+    )
+    add("--reference", metavar="ROW", help="whose curvature the others are compared with (default: softmax)")
+    add("--seed", type=whole_number(0), default=0, metavar="N", help="of pictures and noise")
+    add("--out", type=Path, metavar="DIR", help="default: reports/pool; interrupted, the same continues")
+    return parser

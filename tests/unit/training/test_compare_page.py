@@ -1,0 +1,36 @@
+"""The page of a comparison: its pictures inside, unless they would make it too large."""
+
+from __future__ import annotations
+
+from edge_road.training.compare.illustrations import Illustration
+from edge_road.training.compare.page import MOST_EMBEDDED, render_page
+from edge_road.training.compare.table import Cell, Comparison, Row
+
+
+def table() -> Comparison:
+    cell = Cell(accuracy=0.9, deviation=None, by_part=(0.9,), difference=None, danger=None)
+    return Comparison(
+        recipe="tiny",
+        epochs=1,
+        part="seed",
+        parts=1,
+        pictures=3,
+        runs=1,
+        reference="softmax",
+        conditions=("clean",),
+        rows=(Row(name="softmax", cells={"clean": cell}),),
+    )
+
+
+def picture(name: str, size: int) -> Illustration:
+    return Illustration(f"{name}.png", b"x" * size, f"seen: {name}", 100, title=f"about {name}")
+
+
+def test_pictures_that_do_not_fit_are_named_and_later_ones_still_shown() -> None:
+    shown = [picture("first", 1000), picture("huge", MOST_EMBEDDED), picture("last", 1000)]
+    page = render_page(table(), shown)
+    assert page.count("data:image/png") == 2
+    assert "seen: huge: figures/huge.png" in page
+    assert 'alt="seen: last"' in page
+    assert "<h2>about first</h2>" in page
+    assert len(page) < 3_000_000
