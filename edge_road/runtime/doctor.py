@@ -18,6 +18,9 @@ from edge_road import __version__, workspace
 from edge_road.clock import clock_synced
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.events.journal import state_folder
+from edge_road.runtime.machine import hottest_zone_c, power_mode
+from edge_road.runtime.machine_facts import held_back, machine_facts
+from edge_road.runtime.thermal import ThermalSettings
 
 PACKAGES = ("numpy", "pydantic", "onnxruntime", "av", "paho-mqtt", "starlette", "uvicorn", "python-can")
 OLDEST_SQLITE = (3, 37, 0)
@@ -45,9 +48,27 @@ def version_facts() -> dict[str, str | None]:
 
 def examine() -> list[Finding]:
     checks: tuple[Callable[[], list[Finding]], ...] = (
-        _packages, _sqlite, _disk, _clock, _cameras, _gpu, _bundle, _descriptors,
+        _machine, _packages, _sqlite, _disk, _clock, _cameras, _gpu, _bundle, _descriptors,
     )  # fmt: skip
     return [finding for check in checks for finding in check()]
+
+
+def _machine() -> list[Finding]:
+    facts, thermal = machine_facts(), ThermalSettings()
+    words = [facts.model, facts.l4t and f"L4T {facts.l4t} (JetPack {facts.jetpack or '?'})", facts.cpu]
+    words += [f"{facts.cores} cores", facts.memory_mb and f"{facts.memory_mb} MB"]
+    hottest_c, mode = hottest_zone_c(thermal.zones), power_mode(thermal.power_mode)
+    heat = "no thermal zone" if hottest_c is None else f"{hottest_c:.0f} C"
+    cool = hottest_c is None or hottest_c < thermal.hot_c
+    slow = held_back()
+    return [
+        Finding("machine", True, ", ".join(str(word) for word in words if word)),
+        Finding("temperature", cool, heat, "the daemon looks less often when it is hot"),
+        Finding("power mode", True, mode or "not a Jetson"),
+        Finding(
+            "clock of the CPU", not slow, "held back" if slow else "full", "nvpmodel, jetson_clocks, cooling"
+        ),
+    ]
 
 
 def _packages() -> list[Finding]:

@@ -96,6 +96,10 @@ class Machine(Record):
     power_mode: str | None
     dropped_share: float
     """of the frames since the last such record; more than 0.01 is too much"""
+    throttled: bool = False
+    """heat has lowered our rate, or heat or power the processor's clock"""
+    available_mb: float | None = None
+    """memory that programs could still get"""
 
 
 class Loaded(Record):

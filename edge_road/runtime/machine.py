@@ -8,6 +8,7 @@ from typing import Any
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.runtime.evidence import Machine
+from edge_road.runtime.machine_facts import available_mb, held_back
 from edge_road.runtime.slot import NewestFrameSlot
 from edge_road.runtime.thermal import ThermalSettings, Throttle, throttle
 
@@ -74,6 +75,8 @@ class MachineCare:
             hottest_c=hottest_c,
             power_mode=power_mode(self._settings.power_mode),
             dropped_share=self._dropped_share(slot),
+            throttled=self._throttle.share < 1.0 or held_back(),
+            available_mb=available_mb(),
         )
 
     def _dropped_share(self, slot: NewestFrameSlot[Any]) -> float:

@@ -12,6 +12,8 @@ from edge_road.clock import Clock
 from edge_road.conditions import STATES, UNKNOWN
 from edge_road.road_state import RoadState
 from edge_road.runtime.events.writer import StorageHealth
+from edge_road.runtime.evidence import Machine
+from edge_road.runtime.machine_facts import machine_facts
 from edge_road.runtime.outputs.output import OutputHealth
 
 MOST_REASONS = 64
@@ -32,6 +34,9 @@ class Status:
         self.frames = self.dropped = self.rejected = self.worker_starts = 0
         self.source = self.predictor = ""
         self.outputs: Callable[[], Sequence[OutputHealth]] = tuple
+        self.machine: Machine | None = None
+        """how the computer does, as the worker last saw it"""
+        self.machine_facts = machine_facts()
         self.rehearsal: tuple[str, ...] = ()
         """faults that are injected on purpose"""
         self.swap: dict[str, Any] | None = None
@@ -79,6 +84,10 @@ class Status:
             "dropped": self.dropped,
             "rejected": self.rejected,
             "worker_starts": self.worker_starts,
+            "machine": {
+                **asdict(self.machine_facts),
+                **(self.machine.model_dump(exclude={"kind"}) if self.machine else {}),
+            },
             "swap": self.swap,
             "rehearsal": list(self.rehearsal),
             "storage": asdict(storage) if storage else None,

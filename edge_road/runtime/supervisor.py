@@ -14,7 +14,7 @@ from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.child import Worker
 from edge_road.runtime.decision import NO_FRAMES, Decision, Past, decide, interrupt, resume, rules_for
 from edge_road.runtime.events.event import Severity
-from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Loaded, Ready, SwapStep
+from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Loaded, Machine, Ready, SwapStep
 from edge_road.runtime.link import INPUTS, AnyReport
 from edge_road.runtime.reload import check_reload, needs_new_worker, only_bundle_differs
 from edge_road.runtime.surroundings import Surroundings
@@ -143,6 +143,8 @@ class Supervisor:
             self._requests.because("end_of_stream")
         elif isinstance(report, Failed):
             self._take_failure(report)
+        elif isinstance(report, Machine):
+            self._status.machine = report
         elif isinstance(report, SwapStep):
             self._record(report)
             self._swap.take(report)

@@ -41,6 +41,7 @@ class Metrics:
             yield _gauge("storage_ok", "events are stored on the disk", storage.ok)
             yield _gauge("events_waiting", "events that are not delivered yet", storage.waiting)
             yield _gauge("events_unsaved", "events that only memory holds", storage.unsaved)
+        yield from self._machine()
         yield from self._outputs()
 
     def _states(self) -> Any:
@@ -60,6 +61,25 @@ class Metrics:
         for stage, milliseconds in sorted(message.stage_ms.items())[:16]:
             family.add_metric([stage], milliseconds / 1000)
         yield family
+
+    def _machine(self) -> Iterator[Any]:
+        facts, machine = self._status.machine_facts, self._status.machine
+        labels = {"model": facts.model, "l4t": facts.l4t, "cpu": facts.cpu}
+        family = GaugeMetricFamily("edge_road_machine", "which computer this is", labels=list(labels))
+        family.add_metric([value or "" for value in labels.values()], 1.0)
+        yield family
+        yield _gauge("rehearsal", "1 while faults are injected on purpose", bool(self._status.rehearsal))
+        if machine is None:
+            return
+        yield _gauge("rate_hertz", "most pictures judged in a second, for now", machine.rate_hz)
+        yield _gauge("throttled", "1 while heat or power holds the computer back", machine.throttled)
+        yield _gauge("dropped_share", "of the last frames", machine.dropped_share)
+        if machine.hottest_c is not None:
+            yield _gauge("temperature_celsius", "of the hottest zone", machine.hottest_c)
+        if machine.available_mb is not None:
+            yield _gauge(
+                "memory_available_bytes", "that programs could still get", machine.available_mb * 2**20
+            )
 
     def _outputs(self) -> Iterator[Any]:
         ok = GaugeMetricFamily("edge_road_output_ok", "1 while the output works", labels=["output"])
