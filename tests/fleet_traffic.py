@@ -28,13 +28,14 @@ class SimulatedVehicle:
         """Every tenth is blind; the others change every 40 ticks."""
         return "unknown" if self.number % 10 == 9 else STATES[(self.number + max(0, self.tick) // 40) % 3]
 
-    def line(self) -> str:
+    def line(self, valid_for_ms: int = 1000) -> str:
         self.tick += 1
         self._heading += self._random.uniform(-0.15, 0.15)
         self._latitude += 0.0008 * math.cos(self._heading)
         self._longitude += 0.0012 * math.sin(self._heading)
         place = {"latitude": self._latitude, "longitude": self._longitude, "accuracy_m": 3.0}
         told: dict[str, Any] = {"vehicle": self.name, "position": place, "speed_mps": 16.7}
+        told["valid_for_ms"] = valid_for_ms
         if self.state == "unknown":
             return blind("no_frames", self.tick, **told).to_json()
         return road(self.state, self.tick, probabilities=SHARES[self.state], **told).to_json()
@@ -59,6 +60,8 @@ class Traffic:
         self.client.disconnect()
         self.client.loop_stop()
 
-    def tick(self) -> None:
+    def tick(self, valid_for_ms: int = 1000) -> None:
+        """One word of each; it has to hold for long where a busy machine looks at it."""
         for vehicle in self.vehicles:
-            self.client.publish(f"edge_road/{vehicle.name}/state", vehicle.line(), retain=True)
+            line = vehicle.line(valid_for_ms)
+            self.client.publish(f"edge_road/{vehicle.name}/state", line, retain=True)

@@ -97,7 +97,7 @@ def _program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def _wait_for(address: Path, process: subprocess.Popen[bytes], timeout_s: float = 120) -> None:
+def _wait_for(address: Path, process: subprocess.Popen[bytes], timeout_s: float = 900) -> None:
     ends_s = time.monotonic() + timeout_s
     while not address.exists():
         assert process.poll() is None, "the server has ended"

@@ -2,84 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from daemon_harness import resident_mb
 from fleet_traffic import Traffic
-from mosquitto import Broker, free_port
-from road_messages import road
+from mosquitto import Broker
 
 from edge_road.runtime.events.event import Draft, Event, Severity
 
 httpx = pytest.importorskip("httpx")
+FleetService = pytest.importorskip("fleet_service").FleetService
 COUNT = 50
-
-
-class FleetService:
-    def __init__(self, folder: Path, broker: Broker, *options: str) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.log = folder / "fleet.log"
-        words = ["--broker", f"127.0.0.1:{broker.port}", "--port", str(self.port), *options]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "edge_road.cli", "fleet", *words],
-            stderr=open(self.log, "wb"),  # noqa: SIM115
-        )
-
-    def __enter__(self) -> FleetService:
-        self.wait_for(lambda: self.get("health").status_code == 200)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def get(self, path: str) -> Any:
-        return httpx.get(f"{self.url}/{path}", timeout=10)
-
-    def rows(self) -> dict[str, dict[str, Any]]:
-        return {row["vehicle"]: row for row in self.get("vehicles").json()}
-
-    def states(self) -> dict[str, str]:
-        return {name: row["state"] for name, row in self.rows().items()}
-
-    def wait_for(self, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-        ends_s = time.monotonic() + timeout_s
-        while time.monotonic() < ends_s:
-            assert self.process.poll() is None, self.log.read_text()
-            try:
-                if condition():
-                    return
-            except httpx.TransportError:
-                pass
-            time.sleep(0.1)
-        raise AssertionError(self.log.read_text())
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     with Broker(tmp_path) as running:
         yield running
-
-
-def lasting(traffic: Traffic, valid_for_ms: int) -> None:
-    """One more word of each vehicle, that holds long enough to be looked at on a busy machine."""
-    for vehicle in traffic.vehicles:
-        values = json.loads(vehicle.line())
-        values.pop("crc32")
-        values["valid_for_ms"] = valid_for_ms
-        line = type(road("dry", 0)).model_validate(values).to_json()
-        traffic.client.publish(f"edge_road/{vehicle.name}/state", line, retain=True)
 
 
 def test_fifty_vehicles_are_right_and_silent_ones_become_unknown(tmp_path: Path, broker: Broker) -> None:
@@ -90,14 +35,14 @@ def test_fifty_vehicles_are_right_and_silent_ones_become_unknown(tmp_path: Path,
     ):
         for _ in range(5):
             traffic.tick()
-        lasting(traffic, 60_000)
+        traffic.tick(60_000)
         wanted = {vehicle.name: vehicle.state for vehicle in traffic.vehicles}
         service.wait_for(lambda: service.states() == wanted)
         assert len(service.get("tracks").json()["van-07"]) == 6
         assert all(
             row["reasons"] == ["no_frames"] for row in service.rows().values() if row["state"] == "unknown"
         )
-        lasting(traffic, 200)
+        traffic.tick(200)
         service.wait_for(lambda: set(service.states().values()) == {"unknown"})
         assert service.rows()["van-00"]["reasons"] == ["stale"]
         service.process.send_signal(signal.SIGTERM)
@@ -133,7 +78,7 @@ def test_the_broker_may_go_and_come_back(tmp_path: Path, broker: Broker) -> None
         broker.up()
         service.wait_for(lambda: service.get("health").json()["broker"] == "ok")
         with Traffic(broker.port, 1) as traffic:
-            lasting(traffic, 60_000)
+            traffic.tick(60_000)
             service.wait_for(lambda: service.states() == {"van-00": "dry"})
 
 

@@ -1,7 +1,6 @@
 // The fleet page: rows come once a second; what is silent there, or here, is shown as unknown.
-import { makeMap } from "./map.js";
+import { SIGNS, makeMap } from "./map.js";
 
-const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
 const ORDER = ["icy", "unknown", "wet", "dry"];
 const LOST_MS = 3000, MOST_POINTS = 512;
 const $ = (id) => document.getElementById(id);

@@ -1,6 +1,7 @@
 // A map without tiles: tracks in a plane that touches the earth in their middle, with a grid and a scale.
 const WIDTH = 800, HEIGHT = 600, EDGE = 40, EARTH_M = 6371000, LEAST_M = 500;
 const RAD = Math.PI / 180;
+export const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
 
 export function makeMap(svg, choose) {
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
@@ -62,11 +63,14 @@ function drawVehicle(vehicle, track, plane, choose) {
     group.append(path);
     from = to;
   }
-  const dot = make("circle", { cx: plane.x(here[1]).toFixed(1), cy: plane.y(here[0]).toFixed(1), r: 7 });
+  const x = plane.x(here[1]), y = plane.y(here[0]);
+  const dot = make("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: 9 });
   dot.dataset.state = vehicle.state;
   dot.append(Object.assign(make("title", {}), { textContent: `${vehicle.vehicle}: ${vehicle.state}` }));
   dot.addEventListener("click", () => choose(vehicle.vehicle));
-  group.append(dot);
+  const sign = make("text", { class: "sign", x: x.toFixed(1), y: (y + 4).toFixed(1), "text-anchor": "middle" });
+  sign.textContent = SIGNS[vehicle.state];
+  group.append(dot, sign);
   return group;
 }
 
