@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fault_rows import FaultRow
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_bundles import write_small_bundle
@@ -37,7 +38,9 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Trust]:
     return place / "bundle", Trust(trusted_keys=(str(public_path(place / "key")),))
 
 
-def test_any_single_flipped_byte_in_any_file_is_refused(signed: tuple[Path, Trust]) -> None:
+def test_any_single_flipped_byte_in_any_file_is_refused(
+    signed: tuple[Path, Trust], fault_row: FaultRow
+) -> None:
     path, trust = signed
     contents = {file.name: file.read_bytes() for file in path.iterdir()}
     assert set(contents) == {"manifest.json", "manifest.sig", "model.onnx", "probe.npz"}
@@ -45,9 +48,13 @@ def test_any_single_flipped_byte_in_any_file_is_refused(signed: tuple[Path, Trus
         lambda name: st.tuples(st.just(name), st.integers(0, len(contents[name]) - 1), st.integers(1, 255))
     )
 
+    tried = 0
+
     @settings(max_examples=2000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(places)
     def flip(place: tuple[str, int, int]) -> None:
+        nonlocal tried
+        tried += 1
         name, position, change = place
         original = contents[name]
         damaged = bytearray(original)
@@ -61,6 +68,9 @@ def test_any_single_flipped_byte_in_any_file_is_refused(signed: tuple[Path, Trus
 
     flip()
     assert load_bundle(path, trust).signed_by
+    fault_row(
+        16, "one byte changed anywhere", state="-", how="in process", note=f"{tried:,} of {tried:,} refused"
+    )
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "manifest.sig", "model.onnx", "probe.npz"])
@@ -77,6 +87,32 @@ def test_a_file_cut_at_any_percent_is_refused(name: str, signed: tuple[Path, Tru
             load_bundle(path, trust)
     finally:
         (path / name).write_bytes(content)
+
+
+def test_a_cut_an_unsigned_and_a_foreign_bundle_are_refused(
+    signed: tuple[Path, Trust], tmp_path: Path, fault_row: FaultRow
+) -> None:
+    path, trust = signed
+    signature, cut = (path / "manifest.sig").read_bytes(), 0
+    for file in sorted(path.iterdir()):
+        content = file.read_bytes()
+        for percent in range(0, 100, 4):
+            file.write_bytes(content[: len(content) * percent // 100])
+            with pytest.raises(BundleError):
+                load_bundle(path, trust)
+            cut += 1
+        file.write_bytes(content)
+    (path / "manifest.sig").unlink()
+    with pytest.raises(BundleError, match="not signed"):
+        load_bundle(path, trust)
+    generate_key(tmp_path / "stranger")
+    sign_bundle(path, tmp_path / "stranger")
+    with pytest.raises(BundleError):
+        load_bundle(path, trust)
+    (path / "manifest.sig").write_bytes(signature)
+    assert load_bundle(path, trust).signed_by
+    note = f"{cut} cuts, no signature, a stranger's signature: all refused"
+    fault_row(16, "cut, unsigned, signed by a stranger", state="-", how="in process", note=note)
 
 
 def test_a_file_that_is_gone_is_refused(signed: tuple[Path, Trust]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -15,7 +17,7 @@ from small_bundles import brightness_model, write_small_bundle
 from edge_road.backends.fake import LEVEL_OF_STATE, FakePredictor
 from edge_road.clock import ScriptedClock
 from edge_road.datasets.decode import decode_image
-from edge_road.errors import BackendError, DataError
+from edge_road.errors import BackendError, BundleError, DataError
 from edge_road.frames import Frame
 from edge_road.preprocess import Preprocessing
 from edge_road.runtime.decision import DecisionSettings, Past, decide, rules_for
@@ -166,6 +168,46 @@ def test_a_provider_that_is_not_here_is_refused_and_never_replaced_in_silence(
         how="real ONNX Runtime",
         note="exit code 4",
     )
+
+
+def is_refused(bundle: Path) -> bool:
+    try:
+        load_model(Vehicle(bundle=bundle, backend="onnx"))
+    except (BundleError, BackendError):
+        return True
+    return False
+
+
+def test_a_bundle_that_does_not_fit_its_model_is_refused_at_the_start(
+    tmp_path: Path, fault_row: FaultRow
+) -> None:
+    pytest.importorskip("onnxruntime")
+    path = tmp_path / "small"
+    write_small_bundle(path, brightness_model())
+    good = (path / "manifest.json").read_text()
+    changes: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+        ("fewer classes", lambda m: m.update(classes=m["classes"][:2])),
+        ("another class", lambda m: m.update(classes=[*m["classes"][:2], "snowy"])),
+        ("a class twice", lambda m: m.update(classes=["dry", "dry", "icy"])),
+        ("another height", lambda m: m["preprocessing"].update(height=64)),
+        ("another input", lambda m: m.update(input_shape=[0, 64, 64, 3])),
+        ("another name", lambda m: m.update(input_name="picture")),
+        ("other centroids", lambda m: m["artefacts"]["float32"].update(centroids=[[0.0, 0.0, 0.0]])),
+        ("no temperature", lambda m: m["artefacts"]["float32"].update(temperature=0.0)),
+        ("other frames", lambda m: m["files"]["probe.npz"].update(sha256="0" * 64)),
+    ]
+    for what, change in changes:
+        manifest = json.loads(good)
+        change(manifest)
+        (path / "manifest.json").write_text(json.dumps(manifest))
+        assert is_refused(path), what
+    (path / "manifest.json").write_text(good)
+    assert load_model(Vehicle(bundle=path, backend="onnx")).predictor.name
+    write_small_bundle(tmp_path / "other", brightness_model(), logits_NC=np.zeros((4, 3), np.float32))
+    with pytest.raises(BackendError, match="does not give its own outputs"):
+        load_model(Vehicle(bundle=tmp_path / "other", backend="onnx"))
+    note = f"{len(changes)} manifests that do not fit, and a model that gives other outputs: refused"
+    fault_row(15, "classes, sizes, names, centroids, golden outputs", state="-", how="in process", note=note)
 
 
 def test_auto_takes_what_this_machine_has(tmp_path: Path, fault_row: FaultRow) -> None:
