@@ -98,9 +98,9 @@ class Fold:
         )
         try:
             content = RECIPES[recipe].make(shop)
+            return blank.model_copy(update={**self._asked(content), **self._built(content)})
         except EdgeRoadError as error:
             return blank.model_copy(update={"failure": f"{error.what}: {error.details.get('got', '')}"})
-        return blank.model_copy(update={**self._asked(content), **self._built(content)})
 
     def _asked(self, content: bytes) -> dict[str, object]:
         shop, test = self._open()

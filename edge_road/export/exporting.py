@@ -10,10 +10,11 @@ import numpy as np
 from edge_road.bundle import Calibration, Precision
 from edge_road.errors import GateRefused
 from edge_road.export.calibration import largest_values, sample_activations
+from edge_road.export.coverage import excess_noise
 from edge_road.export.gate import Built, Parity, Verdict, judge_float, judge_reduced
 from edge_road.export.half import to_float16
 from edge_road.export.material import Material, load_material
-from edge_road.export.measure import Measured, compare, measure, open_predictor, parity_of
+from edge_road.export.measure import DIGITS, Measured, compare, measure, open_predictor, parity_of
 from edge_road.export.quantize import (
     Int8Layers,
     int8_layers,
@@ -168,7 +169,9 @@ class Exporter:
         measured = self._measure(onnx_bytes, precision)
         before, after = reference.measured.quality, measured.quality
         limits = self.target.int8_limits if precision == "int8" else self.target.float16_limits
-        built = Built(len(onnx_bytes) / len(reference.measured.onnx_bytes), rtx)
+        size_share = len(onnx_bytes) / len(reference.measured.onnx_bytes)
+        noise = excess_noise(onnx_bytes, self.material.coverage_images(self.target))
+        built = Built(size_share, rtx, None if noise is None else round(noise, DIGITS))
         verdict = judge_reduced(before, after, built, limits)
         return Judged(measured, _parity(reference.measured, measured), rtx, verdict)
 

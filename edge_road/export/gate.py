@@ -118,6 +118,8 @@ class Built:
     size_share: float
     """of the float file's bytes"""
     rtx: RtxReport | None
+    excess_noise: float | None = None
+    """see `coverage`; none without INT8"""
 
 
 def judge_float(parity: Parity, rtx: RtxReport | None, limits: FloatLimits) -> Verdict:
@@ -143,6 +145,9 @@ def judge_reduced(reference: Quality, quality: Quality, built: Built, limits: Li
         *_robustness_checks(reference, quality, limits),
         Check(name="file size against float", value=built.size_share, limit=limits.size_share),
     ]
+    if built.excess_noise is not None:
+        name = "excess noise of scales not made for the road"
+        checks.append(Check(name=name, value=built.excess_noise, limit=limits.excess_noise))
     if built.rtx is not None and built.rtx.status == "built" and limits.kernel_share:
         share = built.rtx.int8_share
         checks.append(Check(name="INT8 kernels", value=share, limit=limits.kernel_share, at_least=True))

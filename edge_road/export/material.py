@@ -50,7 +50,14 @@ class Material:
 
     def search_images(self, target: Target) -> Images:
         """Validation images, half of them perturbed: choices are made on validation."""
-        drawn = self.validation.draw(target.calibration.search_images, target.seed)
+        return self._as_met(target.calibration.search_images, target)
+
+    def coverage_images(self, target: Target) -> Images:
+        """A few of the same kind, to see whether scales fit the road."""
+        return self._as_met(target.samples.coverage, target)
+
+    def _as_met(self, count: int, target: Target) -> Images:
+        drawn = self.validation.draw(count, target.seed)
         return with_perturbations(drawn.images_NHWC, drawn.labels_N, target.calibration, target.seed)
 
 

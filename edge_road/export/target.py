@@ -81,6 +81,9 @@ class Limits(StrictModel):
     """of the accuracy under any one of them"""
     calibration_rise: Share = 0.03
     """of the expected calibration error, after the model's own temperature"""
+    excess_noise: float = Field(default=2.0, ge=1.0)
+    """of INT8 on road images, as a multiple of what the best scales leave (geometric mean over tensors):
+    scales calibrated on roads have 1.3, on random images 2.6 to 19, although labels may agree by luck"""
     significance: Share = 0.05
     """a loss that chance alone gives more often than this is not held against the model"""
     ceiling: float = Field(default=3.0, ge=1.0)
@@ -112,6 +115,8 @@ class SampleSettings(StrictModel):
     """training images: class centroids and radii"""
     robustness: int = Field(default=120, ge=1)
     """validation images under each perturbation"""
+    coverage: int = Field(default=32, ge=1)
+    """validation images, half of them perturbed, that tell whether INT8 scales were made for the road"""
     probe: int = Field(default=24, ge=12, le=256)
     """validation images that travel in the bundle"""
 
