@@ -57,11 +57,10 @@ def point_of(message: Mapping[str, Any], state: str) -> Point | None:
     position = message.get("position")
     if not isinstance(position, dict):
         return None
-    latitude, longitude = position.get("latitude"), position.get("longitude")
-    if not (_is_angle(latitude, 90.0) and _is_angle(longitude, 180.0)):
-        return None
-    return Point(round(latitude, 6), round(longitude, 6), state)
+    latitude, longitude = _angle(position.get("latitude"), 90.0), _angle(position.get("longitude"), 180.0)
+    return None if latitude is None or longitude is None else Point(latitude, longitude, state)
 
 
-def _is_angle(value: Any, most: float) -> bool:
-    return type(value) in (int, float) and -most <= value <= most
+def _angle(value: Any, most: float) -> float | None:
+    """To a tenth of a metre."""
+    return round(float(value), 6) if type(value) in (int, float) and -most <= value <= most else None

@@ -1,16 +1,16 @@
 // A map without tiles: tracks in a plane that touches the earth in their middle, with a grid and a scale.
-const WIDTH = 800, HEIGHT = 600, EDGE = 40, EARTH_M = 6371000, LEAST_M = 500;
+const EDGE = 24, EARTH_M = 6371000, LEAST_M = 500;
 const RAD = Math.PI / 180;
 export const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
 
 export function makeMap(svg, choose) {
-  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   return (vehicles, tracks, chosen) => {
     const points = vehicles.filter((v) => v.position).map((v) => v.position);
     for (const track of tracks.values()) points.push(...track);
     svg.toggleAttribute("hidden", points.length === 0);
     if (points.length === 0) return;
-    const plane = fit(points);
+    const plane = fit(points, svg.clientWidth || 800);
+    svg.setAttribute("viewBox", `0 0 ${plane.width} ${plane.height}`);
     const parts = [...grid(plane), scale(plane)];
     for (const vehicle of vehicles) {
       const part = drawVehicle(vehicle, tracks.get(vehicle.vehicle) ?? [], plane, choose);
@@ -25,7 +25,8 @@ export function makeMap(svg, choose) {
 }
 
 // Degrees to drawing units; longitudes are counted from the middle, so that the date line is no edge.
-function fit(points) {
+function fit(points, width) {
+  const height = 0.75 * width;
   const first = points[0][1];
   const east = (longitude) => ((longitude - first + 540) % 360) - 180;
   const [low, high] = range(points.map((p) => p[0])), [west, eastmost] = range(points.map((p) => east(p[1])));
@@ -33,12 +34,12 @@ function fit(points) {
   const shrink = Math.cos(middle.latitude * RAD);
   const across_m = Math.max(LEAST_M, (eastmost - west) * RAD * EARTH_M * shrink);
   const up_m = Math.max(LEAST_M, (high - low) * RAD * EARTH_M);
-  const perMetre = Math.min((WIDTH - 2 * EDGE) / across_m, (HEIGHT - 2 * EDGE) / up_m);
+  const perMetre = Math.min((width - 2 * EDGE) / across_m, (height - 2 * EDGE) / up_m);
   const perDegree = perMetre * RAD * EARTH_M;
   return {
-    perMetre, perDegree, shrink, middle, first,
-    x: (longitude) => WIDTH / 2 + (east(longitude) - middle.east) * perDegree * shrink,
-    y: (latitude) => HEIGHT / 2 - (latitude - middle.latitude) * perDegree,
+    width, height, perMetre, perDegree, shrink, middle, first,
+    x: (longitude) => width / 2 + (east(longitude) - middle.east) * perDegree * shrink,
+    y: (latitude) => height / 2 - (latitude - middle.latitude) * perDegree,
   };
 }
 
@@ -64,36 +65,37 @@ function drawVehicle(vehicle, track, plane, choose) {
     from = to;
   }
   const x = plane.x(here[1]), y = plane.y(here[0]);
-  const dot = make("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: 9 });
+  const dot = make("circle", { cx: x.toFixed(1), cy: y.toFixed(1), r: plane.width > 500 ? 9 : 6 });
   dot.dataset.state = vehicle.state;
   dot.append(Object.assign(make("title", {}), { textContent: `${vehicle.vehicle}: ${vehicle.state}` }));
   dot.addEventListener("click", () => choose(vehicle.vehicle));
-  const sign = make("text", { class: "sign", x: x.toFixed(1), y: (y + 4).toFixed(1), "text-anchor": "middle" });
+  const sign = make("text", { class: "sign", x: x.toFixed(1), y: y.toFixed(1), "text-anchor": "middle", dy: "0.35em" });
   sign.textContent = SIGNS[vehicle.state];
   group.append(dot, sign);
   return group;
 }
 
 function grid(plane) {
-  const step = niceBelow((HEIGHT / 3) / plane.perDegree);
+  const { width, height } = plane;
+  const step = niceBelow((height / 3) / plane.perDegree);
   const digits = Math.max(0, -Math.floor(Math.log10(step)));
   const parts = [];
-  const top = plane.middle.latitude + HEIGHT / 2 / plane.perDegree, bottom = top - HEIGHT / plane.perDegree;
+  const top = plane.middle.latitude + height / 2 / plane.perDegree, bottom = top - height / plane.perDegree;
   for (let latitude = Math.ceil(bottom / step) * step; latitude < top; latitude += step) {
     const y = plane.y(latitude);
-    parts.push(make("line", { x1: 0, x2: WIDTH, y1: y, y2: y }), label(4, y - 3, `${latitude.toFixed(digits)}°`));
+    parts.push(make("line", { x1: 0, x2: width, y1: y, y2: y }), label(4, y - 3, `${latitude.toFixed(digits)}°`));
   }
-  const middle = plane.first + plane.middle.east, half = WIDTH / 2 / plane.perDegree / plane.shrink;
+  const middle = plane.first + plane.middle.east, half = width / 2 / plane.perDegree / plane.shrink;
   for (let longitude = Math.ceil((middle - half) / step) * step; longitude < middle + half; longitude += step) {
     const x = plane.x(longitude);
-    parts.push(make("line", { x1: x, x2: x, y1: 0, y2: HEIGHT }), label(x + 3, 12, `${longitude.toFixed(digits)}°`));
+    parts.push(make("line", { x1: x, x2: x, y1: 0, y2: height }), label(x + 3, 12, `${longitude.toFixed(digits)}°`));
   }
   return parts;
 }
 
 function scale(plane) {
-  const metres = niceBelow(180 / plane.perMetre), length = metres * plane.perMetre;
-  const group = make("g", {}), y = HEIGHT - 14, x = WIDTH - 20;
+  const metres = niceBelow(plane.width / 4 / plane.perMetre), length = metres * plane.perMetre;
+  const group = make("g", {}), y = plane.height - 10, x = plane.width - 12;
   group.append(make("line", { class: "scale", x1: x - length, x2: x, y1: y, y2: y }));
   const text = make("text", { x: x - length / 2, y: y - 6, "text-anchor": "middle" });
   text.textContent = metres >= 1000 ? `${metres / 1000} km` : `${metres} m`;
