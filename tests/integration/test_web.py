@@ -20,6 +20,7 @@ from edge_road.road_state import parse_message
 from edge_road.runtime.outputs import web_protocol
 from edge_road.runtime.outputs.web import Web
 from edge_road.runtime.outputs.web_sessions import Attempts
+from edge_road.runtime.snapshot import write_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
@@ -143,7 +144,7 @@ def test_a_reader_that_stands_still_loses_its_oldest_and_costs_the_publisher_not
     with contextmanager(streams)(served, 1):
         slowest_s = max(timed(served, number) for number in range(3000))
     assert served.web._hub.lost > 0
-    assert slowest_s < 1.0  # a blocked publisher would wait for ever
+    assert slowest_s < 5.0  # a blocked publisher would wait for ever
 
 
 def timed(served: Served, number: int) -> float:
@@ -274,7 +275,7 @@ def test_it_ends_quickly_even_with_readers(served: Served) -> None:
     began_s = time.monotonic()
     other.web.close(2)
     other.say(road("dry", 1))  # a late message finds nobody and harms nobody
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < 10  # with a reader that it waits for it would be for ever
     channel.close()
 
 
@@ -388,3 +389,20 @@ def test_the_last_self_test_is_told_to_everybody(served: Served) -> None:
 
 def test_without_pictures_nothing_is_told_of_their_parts(served: Served) -> None:
     assert http.get(f"{served.url}/parts").json() == {"regions": [], "seconds": 0.0}
+
+
+def test_where_pictures_are_off_there_is_no_live_picture(served: Served) -> None:
+    assert http.get(f"{served.url}/camera").status_code == 204
+
+
+def test_the_live_picture_is_what_the_worker_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    write_snapshot(tmp_path / "van.jpg", b"a jpeg")
+    server = Served(snapshots=True)
+    with http.stream("GET", f"{server.url}/camera") as answer:
+        parts = answer.iter_raw()
+        seen = b""
+        while len(seen) < 10:
+            seen += next(parts)
+    server.web.close(2)
+    assert seen == b"\0\0\0\6a jpeg"

@@ -34,7 +34,7 @@ class Hub:
     """Bounded in readers and in what each may let wait."""
 
     def __init__(self, most_readers: int, most_waiting: int) -> None:
-        self._most_readers, self._most_waiting = most_readers, most_waiting
+        self.most_readers, self._most_waiting = most_readers, most_waiting
         self._readers: tuple[Reader, ...] = ()
         self._lock = threading.Lock()
         self._lost_before = 0
@@ -42,7 +42,7 @@ class Hub:
     def join(self, wake: Callable[[], None]) -> Reader | None:
         """None when the house is full."""
         with self._lock:
-            if len(self._readers) >= self._most_readers:
+            if len(self._readers) >= self.most_readers:
                 return None
             reader = Reader(self._most_waiting, wake)
             self._readers = (*self._readers, reader)

@@ -41,6 +41,13 @@ def openapi() -> dict[str, Any]:
             "/about": {"get": _reading("what runs here", JSON, {})},
             "/parts": {"get": _reading("which parts of the picture spoke for the state", JSON, {})},
             "/metrics": {"get": _reading("figures for Prometheus", TEXT, {})},
+            "/camera": {
+                "get": _reading(
+                    "pictures as they come: four bytes of length and a JPEG, again and again",
+                    "application/octet-stream",
+                    {"204": NO_PICTURE, "503": "full"},
+                )
+            },
             "/snapshot.jpg": {"get": _reading("the newest picture", "image/jpeg", {"204": NO_PICTURE})},
             "/session": {"get": _reading("what this browser may do", JSON, {})},
             "/login": {"post": _logging_in()},

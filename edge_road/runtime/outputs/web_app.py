@@ -21,13 +21,14 @@ from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.metrics import CONTENT_TYPE, Metrics
 from edge_road.runtime.outputs.self_test import SelfTest
 from edge_road.runtime.outputs.web_api import openapi
+from edge_road.runtime.outputs.web_camera import CameraFeed
 from edge_road.runtime.outputs.web_entry import Guarded, client_of, refused
 from edge_road.runtime.outputs.web_guard import Guard, Refusal
 from edge_road.runtime.outputs.web_page import page_files
 from edge_road.runtime.outputs.web_past import Album, History
 from edge_road.runtime.outputs.web_stream import stream
 from edge_road.runtime.parts_file import parts_path, place_of, read_parts, wish
-from edge_road.runtime.snapshot import read_snapshot
+from edge_road.runtime.snapshot import read_snapshot, snapshot_path
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 
@@ -52,6 +53,7 @@ class WebApp:
         self._status, self._vehicle, self._hub, self._guard = status, vehicle, hub, guard
         self._reload, self._vehicle_file = reload, vehicle_file
         self._history, self._album = history, album
+        self._camera = CameraFeed(self._newest_picture, hub.most_readers)
         self._metrics = Metrics(status)
         self._self_test = SelfTest(vehicle)
         self._files = page_files()
@@ -68,6 +70,7 @@ class WebApp:
             Route("/about", self.about),
             Route("/metrics", self.metrics),
             Route("/parts", self.parts),
+            Route("/camera", self.camera),
             Route("/snapshot.jpg", self.snapshot),
             Route("/openapi.json", self.openapi),
             Route("/session", self.session),
@@ -104,7 +107,18 @@ class WebApp:
         return _jpeg(self._album.picture(request.path_params["number"]))
 
     async def snapshot(self, request: Request) -> Response:
-        return _jpeg(read_snapshot(self._vehicle(), SystemClock()))
+        return _jpeg(self._newest_picture())
+
+    async def camera(self, request: Request) -> Response:
+        if snapshot_path(self._vehicle()) is None:
+            return _jpeg(None)
+        pictures = self._camera.stream(lambda: self._guard.goes_on(request.headers))
+        if pictures is None:
+            return PlainTextResponse("too many readers", 503)
+        return StreamingResponse(pictures, media_type="application/octet-stream")
+
+    def _newest_picture(self) -> bytes | None:
+        return read_snapshot(self._vehicle(), SystemClock())
 
     async def health(self, request: Request) -> Response:
         return JSONResponse(self._status.health(), 200 if self._status.alive else 503)

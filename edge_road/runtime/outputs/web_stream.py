@@ -19,30 +19,30 @@ def sse(name: str, content: str) -> str:
 
 def stream(hub: Hub, status: Status, may_read: Callable[[], bool]) -> AsyncIterator[str] | None:
     """None when the house is full; it ends when the reader may not read any more."""
+    return None if hub.readers >= hub.most_readers else _parts(hub, status, may_read)
+
+
+async def _parts(hub: Hub, status: Status, may_read: Callable[[], bool]) -> AsyncIterator[str]:
     loop, come = asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(come.set)
 
-    reader = hub.join(wake)
+    reader = hub.join(wake)  # here: who never begins to read would never leave
     if reader is None:
-        return None
-
-    async def parts() -> AsyncIterator[str]:
-        try:
-            if status.newest is not None:
-                yield sse("state", status.newest[1])
-            while may_read():
-                yield sse("health", json.dumps(flat_health(status)))
-                ends = loop.time() + HEALTH_EVERY_S
-                while await _comes(come, ends - loop.time()):
-                    if items := reader.take():
-                        yield "".join(items)
-        finally:
-            hub.leave(reader)
-
-    return parts()
+        return
+    try:
+        if status.newest is not None:
+            yield sse("state", status.newest[1])
+        while may_read():
+            yield sse("health", json.dumps(flat_health(status)))
+            ends = loop.time() + HEALTH_EVERY_S
+            while await _comes(come, ends - loop.time()):
+                if items := reader.take():
+                    yield "".join(items)
+    finally:
+        hub.leave(reader)
 
 
 async def _comes(event: asyncio.Event, within_s: float) -> bool:
@@ -58,7 +58,11 @@ def flat_health(status: Status) -> dict[str, object]:
     """One value a name, for a table."""
     health = status.health()
     storage, outputs = health.pop("storage") or {}, health.pop("outputs")
-    flat: dict[str, object] = {name: value for name, value in health.items() if name != "reasons"}
+    del health["reasons"]
+    flat: dict[str, object] = {}
+    for name, value in health.items():
+        inner = value if isinstance(value, dict) else {"": value}
+        flat.update({f"{name} {key}".strip(): told for key, told in inner.items()})
     flat["storage"] = "ok" if storage.get("ok", True) else storage.get("detail")
     flat["events_waiting"] = storage.get("waiting", 0)
     for output in outputs:
