@@ -10,19 +10,17 @@ one that fails is named, and the others still run.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks import machine
+from benchmarks.summary import write_summary
 from edge_road.clock import SystemClock
-from edge_road.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = {"runtime": "runtime", "training": "training_step", "scale": "scale"}
-ORDER = (*MODULES, "quality")
 
 
 def main() -> int:
@@ -38,8 +36,7 @@ def run(names: list[str], out: Path, *, quick: bool) -> int:
     out.mkdir(parents=True, exist_ok=True)
     surroundings = machine.description()
     failed = [name for name in names if not _measure(name, out, quick)]
-    write_atomically(out / "README.md", summary(out, surroundings).encode())
-    print(f"\n{out / 'README.md'}")
+    print(f"\n{write_summary(out, surroundings)}")
     for name in failed:
         print(f"failed: {name}", file=sys.stderr)
     return 1 if failed else 0
@@ -49,20 +46,6 @@ def _measure(name: str, out: Path, quick: bool) -> bool:
     print(f"\n{name}", flush=True)
     command = [sys.executable, "-W", "ignore", "-m", f"benchmarks.{MODULES[name]}", "--out", str(out)]
     return subprocess.run([*command, *(["--quick"] if quick else [])], cwd=ROOT).returncode == 0
-
-
-def summary(out: Path, surroundings: dict[str, str]) -> str:
-    """Of all benchmarks that have been written there, whenever that was."""
-    there = [name for name in ORDER if (out / f"{name}.json").is_file()]
-    lines = [f"# Benchmarks of {out.name}", ""]
-    lines += [f"- {key}: {value}" for key, value in surroundings.items()]
-    claims = [claim for name in there for claim in json.loads((out / f"{name}.json").read_text())["claims"]]
-    missed = [claim["what"] for claim in claims if not claim["met"]]
-    lines += ["", f"{len(claims) - len(missed)} of {len(claims)} limits are met."]
-    lines += [f"- missed: {what}" for what in missed]
-    for name in there:
-        lines += ["", (out / f"{name}.md").read_text().rstrip()]
-    return "\n".join(lines) + "\n"
 
 
 def _parser() -> argparse.ArgumentParser:

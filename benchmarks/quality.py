@@ -1,6 +1,6 @@
 """`make bench-quality`: our recipe beside timm's and Ultralytics' default training, to the end.
 
-python -m benchmarks.quality --data DIR --weights FILE [--seeds 2] [--minutes 110] [--home DIR] [--out DIR]
+python -m benchmarks.quality [--data DIR] [--weights FILE] [--seeds 2] [--minutes 110] [--out DIR]
 
 The same pictures, split, backbone, first weights and number of pictures seen; one laboratory judges all
 of them on the same test pictures, as trained and as INT8. Interrupted, the same command continues. A
@@ -19,15 +19,18 @@ import numpy as np
 
 from benchmarks import machine, pictures
 from benchmarks.outcome import Claim, Outcome, Table
-from benchmarks.quality_runs import OURS, ROOT, Contest, command, train_all
+from benchmarks.peers.setup import version_of_peer
+from benchmarks.quality_runs import OURS, PEER, ROOT, Contest, command, render_roads, train_all
 from benchmarks.rounds import Spread
+from benchmarks.summary import write_summary
 from edge_road import workspace
 from edge_road.bundle import MANIFEST_FILE
 from edge_road.clock import SystemClock
 from edge_road.evaluation.report import Entry, Report, load_report
 from edge_road.evaluation.scores import Score
 
-SHARED = ROOT.parent / "shared"
+PHOTOGRAPHS = ROOT.parent / "shared" / "data" / "road3"
+WEIGHTS = ROOT.parent / "shared" / "weights" / "tf_mobilenetv3_small_100.safetensors"
 GROUPS = {
     "noise": ("gaussian_10", "gaussian_30", "gaussian_40", "gaussian_60"),
     "occlusion": ("occlusion", "stripes", "down_up"),
@@ -114,7 +117,8 @@ def _outcome(reports: Sequence[Report], contest: Contest, effort: Effort) -> Out
                 for column in ("clean", "noise", "mean", "danger, mean")
             }
         ),
-        versions=machine.versions(("edge-road", "torch", "timm", "albumentations", "onnxruntime")),
+        versions=machine.versions(("edge-road", "torch", "timm", "albumentations", "onnxruntime"))
+        | ({"ultralytics": version_of_peer()} if PEER in rivals else {}),
     )
 
 
@@ -182,23 +186,29 @@ def _error_bar(report: Report, rival: str) -> float:
 
 def main() -> None:
     chosen = _parser().parse_args()
-    contest = Contest(
-        chosen.home.resolve(), chosen.data.resolve(), str(chosen.weights), 0, threads=chosen.threads
-    )
-    if chosen.epochs:
-        contest = replace(contest, epochs=chosen.epochs)
+    contest = Contest(chosen.home.resolve(), *_material(chosen), 0, chosen.epochs, threads=chosen.threads)
     effort = Effort(runs=chosen.runs, int8=not chosen.no_int8)
     outcome = measure(contest, effort, chosen.seeds, chosen.minutes)
     print(outcome.markdown())
-    outcome.write(chosen.out or ROOT / "docs" / "benchmarks" / f"{SystemClock().utc():%Y-%m-%d}")
+    out = chosen.out or ROOT / "docs" / "benchmarks" / f"{SystemClock().utc():%Y-%m-%d}"
+    outcome.write(out)
+    print(write_summary(out, machine.description()))
+
+
+def _material(chosen: argparse.Namespace) -> tuple[Path, str]:
+    """Real photographs and ImageNet weights where they are, else rendered roads, learnt from nothing."""
+    data: Path = chosen.data or (
+        PHOTOGRAPHS if PHOTOGRAPHS.is_dir() else render_roads(chosen.home / "rendered")
+    )
+    weights = chosen.weights or (str(WEIGHTS) if WEIGHTS.is_file() else "none")
+    return data.resolve(), weights
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    weights = SHARED / "weights" / "tf_mobilenetv3_small_100.safetensors"
     add = parser.add_argument
-    add("--data", type=Path, default=SHARED / "data" / "road3", help="a folder with dry/ wet/ icy/")
-    add("--weights", default=weights, help="backbone weights (.safetensors), or: none")
+    add("--data", type=Path, help="a folder with dry/ wet/ icy/ (default: rendered roads)")
+    add("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none")
     add("--seeds", type=int, default=2, metavar="N")
     add("--minutes", type=float, default=110.0, help="no further seed that would end later")
     add("--epochs", type=int, metavar="N", help="of ours; the others get twice as many")

@@ -42,10 +42,14 @@ class Wishes:
 class _Pictures(Dataset[tuple[Tensor, int]]):
     def __init__(self, samples: Samples, size: int, *, training: bool) -> None:
         self._samples = samples
-        # The network normalises by itself, so pictures stay in [0, 1].
-        still = {} if training else {"crop_pct": 1.0}
+        # The network normalises by itself, so pictures stay in [0, 1]; whole pictures are judged.
         self._view: Any = create_transform(
-            size, is_training=training, mean=(0.0,) * 3, std=(1.0,) * 3, interpolation="bilinear", **still
+            size,
+            is_training=training,
+            mean=(0.0, 0.0, 0.0),
+            std=(1.0, 1.0, 1.0),
+            interpolation="bilinear",
+            crop_pct=1.0,
         )
 
     def __len__(self) -> int:

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks import machine, pictures
 from benchmarks.outcome import Claim, Outcome, Table
 from benchmarks.package_size import installed_mb
-from benchmarks.peers.setup import python_of_peers
+from benchmarks.peers.setup import python_of_peers, version_of_peer
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.runtime_daemon import FASTEST_HZ, watch_daemon
 from benchmarks.runtime_material import BRIGHTNESS, ROOT, Material, write_models, write_video
@@ -86,7 +86,7 @@ def measure(plan: Plan) -> Outcome:
 def _write_videos(material: Material, plan: Plan) -> int:
     """As fast as the bare loop and a tenth more: a camera that is never what limits, and wastes little."""
     write_video(material.video, 25, seconds=1)
-    limit = _loop("bare", material, plan, seconds=1.0)["fps"]
+    limit = _loop("bare", material, plan, min(1.0, plan.seconds))["fps"]
     camera_hz = min(round(1.1 * limit), int(FASTEST_HZ))
     write_video(material.home / "slow.mp4", 25, seconds=8)
     write_video(material.video, camera_hz, 1.5 * plan.seconds + 2)
@@ -173,7 +173,7 @@ def _outcome(measured: dict[str, list[Figures]], plan: Plan) -> Outcome:
         versions=machine.versions(
             ("edge-road", "onnxruntime", "torch", "timm", "opencv-python-headless", "av")
         )
-        | ({"ultralytics": _peer_version()} if PEER in measured else {}),
+        | ({"ultralytics": version_of_peer()} if PEER in measured else {}),
     )
 
 
@@ -236,18 +236,11 @@ def _values(found: list[Figures], name: str) -> list[float]:
 
 def _size_mb(title: str) -> float:
     if title == PEER:
-        return float(_ask_peers("-m", "benchmarks.package_size", "ultralytics", "onnxruntime"))
+        words = [str(python_of_peers()), "-m", "benchmarks.package_size", "ultralytics", "onnxruntime"]
+        return float(subprocess.check_output(words, cwd=ROOT, text=True, timeout=120))
     if title in LOOPS:
         return installed_mb(NEEDS[LOOPS[title]])
     return installed_mb(["edge-road[vehicle]"])
-
-
-def _peer_version() -> str:
-    return _ask_peers("-c", "from importlib.metadata import version; print(version('ultralytics'))").strip()
-
-
-def _ask_peers(*words: str) -> str:
-    return subprocess.check_output([str(python_of_peers()), *words], cwd=ROOT, text=True, timeout=120)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from benchmarks.scale_subjects import OPERATIONS, SUBJECTS, fresh_folder
 from benchmarks.torchrun import torchrun_table
 
 MILLION = (10_000, 100_000, 1_000_000)
-SIZES = {
+SIZES: dict[str, tuple[int, ...]] = {
     "index names": MILLION,
     "walk folders": (1_000, 10_000, 100_000),
     "check data": (1_000, 10_000),
@@ -37,15 +37,17 @@ SIZES = {
     "compare": (1_000, 10_000, 100_000),
 }
 LARGE = {"check data": (1_000, 10_000, 100_000)}
-QUICK = {name: (1_000, 2_000) if name in ("index names", "walk folders") else (100, 400) for name in SIZES}
+QUICK: dict[str, tuple[int, ...]] = {
+    name: (1_000, 2_000) if name in ("index names", "walk folders") else (100, 400) for name in SIZES
+}
 TOLERANCE = 1.1
 """caches and the collector of garbage make even a plain loop a little slower per item when it is long"""
 BESIDE_MANY = 0.2
 Point = tuple[int, float, float]
 
 
-def measure(sizes: dict[str, tuple[int, ...]], *, torchrun: bool = True) -> Outcome:
-    curves = {name: _curve(name, chosen) for name, chosen in sizes.items()}
+def measure(sizes: dict[str, tuple[int, ...]], *, torchrun: bool = True, quick: bool = False) -> Outcome:
+    curves = {name: _curve(name, chosen, warm_up=not quick) for name, chosen in sizes.items()}
     fitted = {name: exponent([(n, cpu) for n, cpu, _ in points]) for name, points in curves.items()}
     steepness = {name: exponent([(n, cpu / math.log(n)) for n, cpu, _ in ps]) for name, ps in curves.items()}
     outcome = Outcome(
@@ -75,16 +77,17 @@ def _most(name: str) -> float:
     return BESIDE_MANY if name == "use a full outbox" else TOLERANCE
 
 
-def _curve(name: str, sizes: Sequence[int]) -> list[Point]:
+def _curve(name: str, sizes: Sequence[int], *, warm_up: bool) -> list[Point]:
     """After one that is not counted: the first also imports what it needs."""
-    _point(name, min(1_000, sizes[0]))
-    points = [_point(name, size) for size in sizes]
+    if warm_up:
+        point_of(name, min(1_000, sizes[0]))
+    points = [point_of(name, size) for size in sizes]
     for size, cpu_s, seconds in points:
         print(f"  {name:<20}{size:>10,}{cpu_s:>9.2f} CPU s{seconds:>9.2f} s", flush=True)
     return points
 
 
-def _point(name: str, size: int) -> Point:
+def point_of(name: str, size: int) -> Point:
     with fresh_folder() as home, SUBJECTS[name](size, home) as work:
         gc.collect()
         began_cpu_s, began_s = process_time(), perf_counter()
@@ -116,7 +119,7 @@ def main() -> None:
     sizes = QUICK if chosen.quick else {**SIZES, **(LARGE if chosen.large else {})}
     if chosen.only:
         sizes = {name: sizes[name] for name in chosen.only.split(",")}
-    outcome = measure(sizes, torchrun=not (chosen.quick or chosen.only))
+    outcome = measure(sizes, torchrun=not (chosen.quick or chosen.only), quick=chosen.quick)
     print(outcome.markdown())
     if chosen.out:
         outcome.write(chosen.out)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +20,7 @@ import torch
 
 from benchmarks import machine, pictures, pipelines, training_loops
 from benchmarks.outcome import Claim, Outcome, Table
+from benchmarks.peers.setup import version_of_peer
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.training_losses import all_at_once, class_by_class, loss_of
 from benchmarks.training_material import Plan, Work, roads, step_of
@@ -30,6 +32,7 @@ QUICK = Plan(
 LOSS_TIMES = 20
 """loss terms are quick: so many in one measurement"""
 Measured = dict[str, list[float]]
+Seconds = Callable[[], float]
 
 
 def measure(plan: Plan) -> Outcome:
@@ -65,6 +68,8 @@ def measure(plan: Plan) -> Outcome:
         ),
         versions=machine.versions(("edge-road", "torch", "torchvision", "timm", "albumentations")),
     )
+    if training_loops.PEER in epochs:
+        outcome.versions["ultralytics"] = version_of_peer()
     if plan.cost:
         outcome.tables.append(cost_table(plan))
     if plan.peers and training_loops.PEER not in epochs:
@@ -72,7 +77,7 @@ def measure(plan: Plan) -> Outcome:
     return outcome
 
 
-def _steps(images_NHWC: Images, plan: Plan) -> dict[str, Work]:
+def _steps(images_NHWC: Images, plan: Plan) -> dict[str, Seconds]:
     return {
         "softmax": _timed(step_of({"name": "softmax"}, images_NHWC, plan)),
         "two": _timed(step_of({"name": "discriminative", "passes": "two"}, images_NHWC, plan)),
@@ -154,7 +159,7 @@ def _cost(plan: Plan, classes: int = 3) -> tuple[str, str, str]:
     return f"{1e3 * seconds:.0f}", f"{each_us:.0f}", f"{1e3 * each_us / plan.size**2:.1f}"
 
 
-def _turns(rivals: dict[str, Work], plan: Plan) -> Measured:
+def _turns(rivals: dict[str, Seconds], plan: Plan) -> Measured:
     """After one round that is not counted: caches, threads and allocators warm up in it."""
     if plan.rounds > 1:
         for work in rivals.values():
@@ -162,7 +167,7 @@ def _turns(rivals: dict[str, Work], plan: Plan) -> Measured:
     return take_turns(rivals, plan.rounds)
 
 
-def _timed(work: Work, times: int = 1) -> Work:
+def _timed(work: Work, times: int = 1) -> Seconds:
     def seconds() -> float:
         began_s = perf_counter()
         for _ in range(times):

@@ -21,11 +21,12 @@ class Network(nn.Module):
 
     def __init__(self, backbone: str, classes: int, features: int = 128, weights: str | None = None) -> None:
         super().__init__()
-        self.backbone: Any = timm.create_model(backbone, num_classes=0)
-        published = self.backbone.pretrained_cfg
+        trunk: Any = timm.create_model(backbone, num_classes=0)
+        published = trunk.pretrained_cfg
+        self.backbone = trunk
         self.register_buffer("mean", torch.tensor(published["mean"]).view(3, 1, 1))
         self.register_buffer("std", torch.tensor(published["std"]).view(3, 1, 1))
-        self.feature_layer = nn.Linear(self.backbone.head_hidden_size, features)
+        self.feature_layer = nn.Linear(trunk.head_hidden_size, features)
         self.classifier = nn.Linear(features, classes)
         if weights:
             known = self.backbone.state_dict()

@@ -22,6 +22,11 @@ def python_of_peers() -> Path | None:
     return PYTHON if (HOME / "installed").is_file() else None
 
 
+def version_of_peer(package: str = "ultralytics") -> str:
+    question = f"from importlib.metadata import version; print(version({package!r}))"
+    return subprocess.check_output([str(PYTHON), "-c", question], text=True, timeout=120).strip()
+
+
 def install() -> None:
     """Borrowed packages lie behind their own in the search path, so nothing of ours changes."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(HOME)], check=True)

@@ -2,7 +2,7 @@
 
 Runs in the peers' environment with one JSON object: data (train/, val/ with a folder for each class),
 backbone, weights, classes, size, batch, epochs, threads, seed, home, out. Writes the best epoch's
-weights to `out` and prints the seconds of every epoch's training.
+weights to `out` and prints the seconds of every epoch's training and the best validation accuracy.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Trainer(ClassificationTrainer):  # type: ignore[misc]
     """Keeps the weights of the best epoch in memory instead of pickling whole models."""
 
     def __init__(self, wishes: dict[str, Any]) -> None:
-        self.wishes, self.kept, self.epoch_s = wishes, {}, []  # type: ignore[var-annotated]
+        self.wishes, self.best_accuracy = wishes, 0.0
+        self.kept: dict[str, Tensor] = {}
+        self.epoch_s: list[float] = []
         overrides = {
             "model": "yolo11n-cls.yaml",
             "data": wishes["data"],
@@ -68,6 +70,7 @@ class Trainer(ClassificationTrainer):  # type: ignore[misc]
     def save_model(self) -> bool:
         if self.best_fitness == self.fitness:
             self.kept = tensors_of(self.ema.ema.model[0].network)
+            self.best_accuracy = float(self.metrics["metrics/accuracy_top1"])
         return True
 
     def final_eval(self) -> None:
@@ -82,7 +85,7 @@ def main(wishes: dict[str, Any]) -> None:
     trainer = Trainer(wishes)
     trainer.train()
     save_file(trainer.kept, wishes["out"])
-    print(json.dumps({"epoch_s": trainer.epoch_s, "images": len(trainer.train_loader.dataset)}), flush=True)
+    print(json.dumps({"epoch_s": trainer.epoch_s, "accuracy": trainer.best_accuracy}), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="benchmarks are made where the training packages are")
 
-from benchmarks.__main__ import summary
 from benchmarks.outcome import Claim, Outcome, Table
 from benchmarks.pictures import bars, growth
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.scale import exponent
 from benchmarks.stopwatch import WARM_UP, Stopwatch
+from benchmarks.summary import summary
 
 PNG = b"\x89PNG"
 

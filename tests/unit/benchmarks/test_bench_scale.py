@@ -7,11 +7,23 @@ import pytest
 pytest.importorskip("torch", reason="benchmarks are made where the training packages are")
 
 from benchmarks import scale
+from benchmarks.scale_subjects import SUBJECTS
 
 
-def test_every_subject_is_measured_at_every_size() -> None:
-    sizes = {name: (30, 60) for name in scale.SIZES} | {"walk folders": (1_000, 1_500)}
-    outcome = scale.measure(sizes, torchrun=False)
-    assert len(outcome.tables[0].rows) == 2 * len(scale.SIZES)
-    assert {claim.what.partition(":")[0] for claim in outcome.claims} == scale.SIZES.keys()
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_subject_does_its_work(name: str) -> None:
+    size, cpu_s, seconds = scale.point_of(name, 1_000 if name == "walk folders" else 30)
+    assert size >= 30
+    assert cpu_s > 0
+    assert seconds > 0
+
+
+def test_every_subject_has_its_sizes_and_growth_is_told() -> None:
+    assert SUBJECTS.keys() == scale.SIZES.keys() == scale.QUICK.keys()
+    outcome = scale.measure({"fill the outbox": (10, 20)}, torchrun=False, quick=True)
+    assert [row[:2] for row in outcome.tables[0].rows] == [
+        ("fill the outbox", "10"),
+        ("fill the outbox", "20"),
+    ]
+    assert [claim.most for claim in outcome.claims] == [scale.TOLERANCE]
     assert outcome.picture is not None
