@@ -75,10 +75,11 @@ def utc_text(moment: datetime) -> str:
 
 
 _TIME_ERROR = 5  # adjtimex(2): the clock is not synchronised
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def clock_synced() -> bool:
     """Whether the kernel holds UTC to be right, i.e. a time service disciplines it."""
     timex = ctypes.create_string_buffer(512)  # larger than struct timex; modes = 0 only reads
-    state = ctypes.CDLL(None, use_errno=True).adjtimex(timex)
+    state = _LIBC.adjtimex(timex)
     return bool(state >= 0 and state != _TIME_ERROR)
