@@ -26,6 +26,8 @@ def checked_address(text: str, schemes: tuple[str, ...]) -> str:
     """
     if len(text) > LONGEST:
         raise ValueError(f"an address of more than {LONGEST} characters")
+    if not text.isascii() or not text.isprintable() or " " in text:  # urlsplit drops some of these in silence
+        raise ValueError("spaces, control characters and letters beyond ASCII must be written as %XX")
     parts = urlsplit(text)
     if parts.scheme not in schemes:
         raise ValueError(f"an address must begin with {' or '.join(s + '://' for s in schemes)}")
