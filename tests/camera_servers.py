@@ -148,7 +148,7 @@ def fake_v4l2(folder: Path) -> dict[str, str]:
     return {"LD_PRELOAD": str(library), "EDGE_ROAD_FAKE_V4L2": str(folder)}
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
     end_s = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end_s, "it did not happen in time"

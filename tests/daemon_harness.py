@@ -41,6 +41,7 @@ class Turn:
         self._daemons -= 1
         if self._daemons == 0:
             fcntl.flock(self._file, fcntl.LOCK_UN)
+            time.sleep(0.02)  # whoever waits gets it, not the next test of this process
 
 
 _TURN = Turn()
@@ -95,7 +96,7 @@ class Daemon:
         return [message for _, message in self.received]
 
     def wait_for(
-        self, wanted: Callable[[RoadState], bool], timeout_s: float = 20.0, since_s: float = 0.0
+        self, wanted: Callable[[RoadState], bool], timeout_s: float = 40.0, since_s: float = 0.0
     ) -> tuple[float, RoadState]:
         """The first message of this kind that arrived after `since_s`."""
 
@@ -108,10 +109,10 @@ class Daemon:
         assert result is not None, f"it was not said in {timeout_s} s\n{self._tail()}\n{self.stderr}"
         return result
 
-    def wait_for_state(self, *states: str, since_s: float = 0.0, timeout_s: float = 20.0) -> float:
+    def wait_for_state(self, *states: str, since_s: float = 0.0, timeout_s: float = 40.0) -> float:
         return self.wait_for(lambda m: m.state in (states or STATES), timeout_s, since_s)[0]
 
-    def wait_for_unknown(self, reason: str, since_s: float = 0.0, timeout_s: float = 20.0) -> float:
+    def wait_for_unknown(self, reason: str, since_s: float = 0.0, timeout_s: float = 40.0) -> float:
         return self.wait_for(lambda m: m.state == "unknown" and reason in m.reasons, timeout_s, since_s)[0]
 
     def worker_pid(self) -> int:
@@ -121,7 +122,7 @@ class Daemon:
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(how)
-        return self.finish(timeout_s=10)
+        return self.finish(timeout_s=30)
 
     def finish(self, timeout_s: float = 60.0) -> int:
         code = self.process.wait(timeout_s)
@@ -145,7 +146,7 @@ class Daemon:
 
 
 def crowding() -> float:
-    """How many processes share one core of this machine."""
+    """How many processes share one core of this machine: what is promised may take as many times longer."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 

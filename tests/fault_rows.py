@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from daemon_harness import crowding
 
 FaultRow = Callable[..., None]
 
@@ -56,6 +57,7 @@ def fault_row(request: pytest.FixtureRequest) -> FaultRow:
             took_s, limit_s = row[f"{name}_s"], row[f"{name}_limit_s"]
             if limit_s is not None:
                 assert took_s is not None, f"row {number}: {name}_s was not measured"
-                assert took_s <= limit_s, f"row {number}: {name} took {took_s:.3f} s, promised {limit_s} s"
+                told = f"row {number}: {name} took {took_s:.3f} s, promised {limit_s} s"
+                assert took_s <= limit_s * crowding(), told
 
     return record

@@ -81,7 +81,7 @@ class Backend:
         self.client.loop_start()
 
     def __enter__(self) -> Backend:
-        assert self._subscribed.wait(10)
+        assert self._subscribed.wait(30)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -91,7 +91,7 @@ class Backend:
     def of(self, what: str) -> list[bytes]:
         return [payload for topic, payload, _ in tuple(self.received) if topic.endswith(f"/{what}")]
 
-    def wait_for(self, condition: Callable[[], Any], timeout_s: float = 20) -> None:
+    def wait_for(self, condition: Callable[[], Any], timeout_s: float = 40) -> None:
         with self._changed:
             assert self._changed.wait_for(condition, timeout_s), self.received[-3:]
 

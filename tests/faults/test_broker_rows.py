@@ -157,7 +157,7 @@ def test_a_day_without_a_broker_and_then_a_bad_line_lose_no_event(
         line.close()
     assert first_seen == sorted(first_seen)
     assert grown_mb < 10
-    assert sender.slowest_s < 1.0  # a publisher that waits for a broker would wait for ever
+    assert sender.slowest_s < 5.0  # a publisher that waits for a broker would wait for ever
     note = f"{sender.noted} events, 0 lost, in order; {grown_mb:.1f} MB more memory"
     fault_row(
         29, f"no broker for {HOURS} h of events, then a silent, a slow and a cut line", state="unchanged",

@@ -117,12 +117,7 @@ def test_a_csi_camera_process_dies_or_hangs_and_is_replaced(tmp_path: Path, faul
         assert third not in (None, second)
         daemon.process.kill()
         daemon.finish()
-    for _ in range(200):
-        if not Path(f"/proc/{third}").exists():
-            break
-        time.sleep(0.02)
-    else:
-        raise AssertionError("the camera's process outlives the daemon")
+    wait_until(lambda: not Path(f"/proc/{third}").exists())
     how = "videotestsrc through the child of the CSI camera"
     fault_row(
         1, "the GStreamer child is killed", state="", note="replaced at once, before the state is old",

@@ -15,7 +15,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from daemon_harness import SCRIPT, Daemon, pattern_vehicle, retried_on_a_busy_machine
+from camera_servers import wait_until
+from daemon_harness import SCRIPT, Daemon, crowding, pattern_vehicle, retried_on_a_busy_machine
 
 from edge_road.road_state import RoadState
 
@@ -177,11 +178,7 @@ def test_the_worker_dies_with_its_supervisor(tmp_path: Path) -> None:
         worker = daemon.worker_pid()
         daemon.process.kill()
         daemon.finish()
-    for _ in range(100):
-        if not Path(f"/proc/{worker}").exists():
-            return
-        time.sleep(0.02)
-    raise AssertionError("an orphan is left")
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
 
 
 def test_a_worker_that_takes_too_much_memory_is_ended_and_the_daemon_is_not(
@@ -242,14 +239,15 @@ def start_plainly(tmp_path: Path) -> subprocess.Popen[bytes]:
     )
 
 
+@retried_on_a_busy_machine
 def test_a_reader_that_stands_still_cannot_hold_up_the_end(tmp_path: Path) -> None:
     process = start_plainly(tmp_path)
     try:
         time.sleep(3)  # far more than the pipe can hold
         began_s = time.monotonic()
         process.terminate()
-        assert process.wait(10) == 0
-        assert time.monotonic() - began_s <= 3.0
+        assert process.wait(30) == 0
+        assert time.monotonic() - began_s <= 3.0 * crowding()
     finally:
         process.kill()
         process.wait()
@@ -261,7 +259,7 @@ def test_a_reader_that_leaves_ends_the_daemon_quietly(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
     finally:
         process.kill()
         process.wait()

@@ -68,18 +68,19 @@ def test_a_blind_daemon_keeps_its_heartbeat(tmp_path: Path) -> None:
         began_s = daemon.wait_for_unknown("no_frames", daemon.wait_for_state())
         time.sleep(3.2)
         beats = [at for at, m in daemon.received if at > began_s]
-    assert len(beats) == pytest.approx(6, abs=1)
-    assert max(np.diff(beats)) <= 1.25
+    assert len(beats) == pytest.approx(6, abs=crowding())
+    assert max(np.diff(beats)) <= 1.25 * crowding()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@retried_on_a_busy_machine
 def test_a_signal_ends_it_cleanly_within_three_seconds(tmp_path: Path, how: signal.Signals) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         daemon.wait_for_state("dry")
         worker = daemon.worker_pid()
         began_s = time.monotonic()
         assert daemon.stop(how) == 0
-        assert time.monotonic() - began_s <= 3.0
+        assert time.monotonic() - began_s <= 3.0 * crowding()
     assert daemon.messages[-1].state == "unknown"
     assert daemon.messages[-1].reasons == ("shutdown",)
     assert not Path(f"/proc/{worker}").exists()

@@ -1,0 +1,146 @@
+"""The export command killed at any step of its writing: the old bundle or the new one, never a mixture."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_killed_writers import killed_at
+from tiny_onnx import SIZE, conv_bytes
+from tiny_run import draw_pictures
+
+from edge_road.bundle import Bundle, load_bundle
+from edge_road.config import write_settings
+from edge_road.datasets.opening import open_dataset
+from edge_road.export import exporting, gate_page, packing
+from edge_road.export.exporting import Export, Exporter, export_run
+from edge_road.export.gate import Parity
+from edge_road.export.gate_file import read_verify_file
+from edge_road.export.steps import Steps
+from edge_road.export.target import Target, load_target
+from edge_road.export.to_trt import main
+from edge_road.keys import generate_key, public_path
+from edge_road.preprocess import Preprocessing
+from edge_road.recipe import Recipe
+from edge_road.recipe_data import FolderData
+from edge_road.run_record import RECIPE_FILE, RunRecord, write_record
+from edge_road.trust import Trust
+
+pytest.importorskip("cryptography")
+MOST_STEPS = 150
+TARGET = """
+name = "test"
+tensorrt = false
+float16 = false
+int8 = false
+[samples]
+robustness = 6
+[machine_limits]
+measure = false
+"""
+
+
+def write_run(place: Path) -> Path:
+    """Without weights: its ONNX model is given."""
+    data = FolderData(kind="folder", path=draw_pictures(place / "pictures", count=15, side=32))
+    dataset, run = open_dataset(data), place / "runs" / "tiny"
+    record = RunRecord(
+        name="tiny",
+        classes=dataset.classes.names,
+        backbone="none",
+        features=8,
+        preprocessing=Preprocessing(height=SIZE[0], width=SIZE[1]),
+        method="softmax",
+        seed=0,
+        data_digest=dataset.digest,
+        recipe_digest="0" * 64,
+        weights_sha256="1" * 64,
+        git_commit=None,
+        version="0.1.0",
+        epochs=1,
+        best_epoch=1,
+        validation_accuracy=0.5,
+    )
+    write_record(run, record)
+    write_settings(Recipe(name="tiny", data=data), run / RECIPE_FILE)
+    (place / "target.toml").write_text(TARGET)
+    generate_key(place / "key")
+    return run
+
+
+def made_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """What a call gave first: a test of writing need not compute everything again."""
+    known: list[Any] = []
+
+    def remembered(*arguments: Any) -> Any:
+        if not known:
+            known.append(call(*arguments))
+        return known[0]
+
+    return remembered
+
+
+class Place:
+    def __init__(self, place: Path, patch: pytest.MonkeyPatch) -> None:
+        # A forked child has no threads of the parent's: one for each session is the session's own.
+        patch.setattr(os, "cpu_count", lambda: 1)
+        self.run, self.bundle, self.patch, self.place = write_run(place), place / "bundle", patch, place
+        self.words = [str(self.run), "--out", str(self.bundle), "--target", str(place / "target.toml")]
+        self.words += ["--sign", str(place / "key")]
+
+    def prepare(self, seed: int) -> None:
+        """The next export is of a model drawn with this seed."""
+        parity = Parity(images=1, differing=0, logit_difference=0.0, largest_logit=1.0)
+        self.patch.setattr(Exporter, "make_float", lambda *_: (conv_bytes(seed=seed), parity))
+        export: Export = export_run(self.run, self.target, Steps())
+        self.patch.setattr(exporting, "export_run", lambda *_: export)
+        for module, name in ((packing, "_probe"), (packing, "_smoke_limits"), (gate_page, "gate_page")):
+            original = _ORIGINALS.setdefault((module, name), getattr(module, name))
+            self.patch.setattr(module, name, made_once(original))
+
+    @property
+    def target(self) -> Target:
+        return load_target(str(self.place / "target.toml"))
+
+    def export(self) -> None:
+        signal.alarm(120)  # a child that hangs is a failure, not a wait
+        assert main(self.words) == 0
+
+    def load(self) -> Bundle:
+        return load_bundle(self.bundle, Trust(trusted_keys=(str(public_path(self.place / "key")),)))
+
+
+_ORIGINALS: dict[tuple[Any, str], Any] = {}
+
+
+def test_the_export_command_killed_anywhere_leaves_the_old_bundle_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, monkeypatch)
+    digests = []
+    for seed in (0, 1):
+        place.prepare(seed)
+        assert main(place.words) == 0
+        digests.append(place.load().digest)
+    new, verify = digests[1], tmp_path / "bundle.verify.json"
+    place.prepare(0)
+    assert main(place.words) == 0
+    found = set()
+    for step in range(1, MOST_STEPS):
+        if place.load().digest == new:  # the last kill came after the swap: put the old one back
+            place.prepare(0)
+            assert main(place.words) == 0
+        place.prepare(1)
+        was_killed = killed_at(step, place.export)
+        found.add(place.load().digest)
+        assert read_verify_file(verify).bundle_digest in digests
+        if not was_killed:
+            break
+    assert not was_killed
+    assert place.load().digest == read_verify_file(verify).bundle_digest == new
+    assert found == set(digests)
+    capfd.readouterr()
