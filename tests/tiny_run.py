@@ -50,14 +50,20 @@ def write_fitted_run(run: Path, data: DataSettings, settings: ModelSettings, *, 
     preprocessing = Preprocessing(height=size, width=size, mean=mean, std=std)
     images_NHWC, labels_N = load_prepared(dataset, "train", preprocessing)
     _fit_layers(model.eval(), images_NHWC, labels_N)
+    return write_run(run, recipe, model, preprocessing)
+
+
+def write_run(run: Path, recipe: Recipe, model: RoadModel, preprocessing: Preprocessing) -> Path:
+    """What training leaves behind when it has finished."""
+    dataset = open_dataset(recipe.data)
     weights = save({name: value.contiguous() for name, value in model.state_dict().items()})
     write_atomically(run / WEIGHTS_FILE, weights)
     write_settings(recipe, run / RECIPE_FILE)
     record = RunRecord(
         name=recipe.name,
         classes=dataset.classes.names,
-        backbone=settings.backbone,
-        features=settings.features,
+        backbone=recipe.model.backbone,
+        features=recipe.model.features,
         preprocessing=preprocessing,
         method="softmax",
         seed=0,

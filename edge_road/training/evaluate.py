@@ -25,6 +25,7 @@ from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
 from edge_road.evaluation.report_text import as_text
 from edge_road.run_record import RECORD_FILE
 from edge_road.training.artefacts import Artefact, data_settings, find_place, open_artefacts, open_data_of
+from edge_road.training.counting import whole_number
 from edge_road.training.examine import Examination, Wishes, draw
 
 ALL_SPLITS = "all"
@@ -163,66 +164,32 @@ def _parser() -> argparse.ArgumentParser:
         f"in severities, as fog:1 to fog:5: {', '.join(FAMILIES)}; "
         f"with a value, as gaussian:25: {', '.join(DIALS)}",
     )
-    parser.add_argument(
-        "subjects", nargs="*", metavar="RUN_OR_BUNDLE", help="folders or names; default: the newest run"
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="PATH",
-        help="judge on other pictures: class folders or RSCD (default: the recipe's)",
-    )
-    parser.add_argument("--split", choices=(*SPLITS, ALL_SPLITS), default="test", help="default: test")
-    parser.add_argument(
-        "--images", type=_number(1), metavar="N", help="at most so many pictures, drawn by the seed"
-    )
-    parser.add_argument(
-        "--runs",
-        type=_number(1),
-        default=DEFAULT_RUNS,
-        metavar="N",
-        help="of every random perturbation (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--perturbations", metavar="A,B,...", help="names and suites (see below); '' for clean only"
-    )
-    parser.add_argument(
-        "--baseline",
-        type=Path,
-        metavar="REPORT",
-        help="report.json of one model judged under `common`: give the mean corruption error against it",
-    )
-    parser.add_argument(
-        "--ood",
-        action="store_true",
-        help="how well confidence and distance tell pictures without a road (alone: no perturbations)",
-    )
-    parser.add_argument(
-        "--lab",
-        type=_number(1),
-        nargs="?",
-        const=LAB_PICTURES,
-        default=0,
-        metavar="N",
-        help="of runs, on N pictures (default: %(const)s): attacks, curvature, thickness, flatness, geometry",
-    )
-    parser.add_argument(
-        "--jobs", type=_number(1), metavar="N", help="processes (default: as many as there is work for)"
-    )
-    parser.add_argument("--seed", type=_number(0), default=0, metavar="N", help="of the perturbations")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder of the report (default: the run's, or reports/ for bundles)",
-    )
+    _add_subjects(parser.add_argument)
+    _add_measures(parser.add_argument)
     return parser
 
 
-def _number(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if int(text) < least:
-            raise argparse.ArgumentTypeError(f"{least} or more, not {text}")
-        return int(text)
+def _add_subjects(add: Callable[..., object]) -> None:
+    """What is judged, and on which pictures."""
+    add("subjects", nargs="*", metavar="RUN_OR_BUNDLE", help="folders or names; default: the newest run")
+    other = "judge on other pictures: class folders or RSCD (default: the recipe's)"
+    add("--data", type=Path, metavar="PATH", help=other)
+    add("--split", choices=(*SPLITS, ALL_SPLITS), default="test", help="default: test")
+    add("--images", type=whole_number(1), metavar="N", help="at most so many pictures, drawn by the seed")
+    where = "folder of the report (default: the run's, or reports/ for bundles)"
+    add("--out", type=Path, metavar="DIR", help=where)
 
-    return number
+
+def _add_measures(add: Callable[..., object]) -> None:
+    runs = "of every random perturbation (default: %(default)s)"
+    add("--runs", type=whole_number(1), default=DEFAULT_RUNS, metavar="N", help=runs)
+    add("--perturbations", metavar="A,B,...", help="names and suites (see below); '' for clean only")
+    mce = "report.json of one model judged under `common`: give the mean corruption error against it"
+    add("--baseline", type=Path, metavar="REPORT", help=mce)
+    ood = "how well confidence and distance tell pictures without a road (alone: no perturbations)"
+    add("--ood", action="store_true", help=ood)
+    lab = "of runs, on N pictures (default: %(const)s): attacks, curvature, thickness, flatness, geometry"
+    add("--lab", type=whole_number(1), nargs="?", const=LAB_PICTURES, default=0, metavar="N", help=lab)
+    jobs = "processes (default: as many as there is work for)"
+    add("--jobs", type=whole_number(1), metavar="N", help=jobs)
+    add("--seed", type=whole_number(0), default=0, metavar="N", help="of the perturbations")

@@ -10,19 +10,15 @@ import numpy as np
 import pytest
 from tiny_bundle import LEVELS, write_tiny_bundle
 
-from edge_road import __version__
 from edge_road.cli import main as edge_road
-from edge_road.config import settings_digest, write_settings
 from edge_road.datasets import open_dataset
 from edge_road.datasets.prepared import Prepared
 from edge_road.errors import DataError
 from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Report, load_report
-from edge_road.files import sha256
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import DataSettings, FolderData, SyntheticData
-from edge_road.run_record import RECIPE_FILE, WEIGHTS_FILE, RunRecord, write_record
 
 pytest.importorskip("jinja2")  # pages are made where models are trained
 
@@ -57,35 +53,13 @@ def make_bundle(home: Path, data: DataSettings, name: str = "tiny") -> Path:
 def make_run(home: Path, recipe: Recipe) -> Path:
     """A finished run with random weights: what is judged does not matter here, only how."""
     torch = pytest.importorskip("torch")
-    from safetensors.torch import save
+    from tiny_run import write_run
 
     from edge_road.nn.model import build_model
 
     torch.manual_seed(0)
-    content = save(build_model(recipe.model, classes=3).state_dict())
-    run = home / "runs" / "tiny-0001"
-    run.mkdir(parents=True)
-    (run / WEIGHTS_FILE).write_bytes(content)
-    write_settings(recipe, run / RECIPE_FILE)
-    record = RunRecord(
-        name=recipe.name,
-        classes=("dry", "wet", "icy"),
-        backbone=recipe.model.backbone,
-        features=recipe.model.features,
-        preprocessing=Preprocessing(height=32, width=32),
-        method="softmax",
-        seed=0,
-        data_digest=open_dataset(recipe.data).digest,
-        recipe_digest=settings_digest(recipe),
-        weights_sha256=sha256(content),
-        git_commit=None,
-        version=__version__,
-        epochs=1,
-        best_epoch=1,
-        validation_accuracy=0.5,
-    )
-    write_record(run, record)
-    return run
+    model = build_model(recipe.model, classes=3)
+    return write_run(home / "runs" / "tiny-0001", recipe, model, Preprocessing(height=32, width=32))
 
 
 def evaluate(*words: object) -> int:
@@ -204,17 +178,25 @@ def test_a_sabotaged_int8_model_is_visibly_worse_than_its_float_twin(
     """A scale four times too small: bright pictures saturate, and ice looks wet."""
     data = FolderData(kind="folder", path=make_photos(home / "photos", per_class=20))
     digest = open_dataset(data).digest
+    limits = {"clean": 0.9, "gaussian_40": 0.8}
     bundle = write_tiny_bundle(
-        home / "bundles" / "bad", Recipe(name="tiny", data=data), data_digest=digest, int8_step=0.5
+        home / "bundles" / "bad",
+        Recipe(name="tiny", data=data),
+        data_digest=digest,
+        int8_step=0.5,
+        smoke_limits=limits,
     )
-    assert evaluate(bundle, "--split", "all", *QUICK) == 0
+    run = make_run(home, recipe_for(home / "photos"))
+    assert evaluate(bundle, run, "--split", "all", "--out", home / "reports" / "bad", *QUICK) == 0
     report = only_report(home / "reports" / "bad")
     assert [entry.evaluation.artefact for entry in report.entries] == [
         "onnx float32 on CPU",
         "onnx int8 on CPU",
+        "torch float32 on cpu",
     ]
-    (comparison,) = report.comparisons
-    assert comparison.entry == 1
+    comparison, of_torch = report.comparisons
+    assert (comparison.entry, of_torch.entry) == (1, 2)
+    assert set(of_torch.conditions) == {"clean", "gaussian_40", "dark"}
     for condition in ("clean", "gaussian_40"):
         assert comparison.conditions[condition].high < -0.3
         assert comparison.conditions[condition].significant
@@ -223,6 +205,8 @@ def test_a_sabotaged_int8_model_is_visibly_worse_than_its_float_twin(
     assert danger.rate == 1.0
     assert "sure worse" in (home / "reports" / "bad" / "report.html").read_text()
     assert "*" in capsys.readouterr().out
+    assert edge_road(["smoke", str(bundle)]) == 6
+    assert "int8 clean 33.3%" in capsys.readouterr().err
 
 
 def test_strangers_are_told_by_an_artefact_that_brings_its_geometry(

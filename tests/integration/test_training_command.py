@@ -8,9 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import cv2
-import numpy as np
 import pytest
+from noise_pictures import write_noise
 
 from edge_road import cli
 from edge_road.datasets import load_prepared, open_dataset
@@ -59,14 +58,8 @@ def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Train:
     return run
 
 
-def photographs(folder: Path, classes: tuple[str, ...] = ("dry", "wet", "icy"), each: int = 5) -> Path:
-    generator = np.random.default_rng(0)
-    for name in classes:
-        (folder / name).mkdir(parents=True)
-        for number in range(each):
-            picture = generator.integers(0, 256, (40, 40, 3), dtype=np.uint8)
-            cv2.imwrite(str(folder / name / f"{number}.png"), picture)
-    return folder
+def photographs(folder: Path, classes: tuple[str, ...] = ("dry", "wet", "icy")) -> Path:
+    return write_noise(folder, dict.fromkeys(classes, 5), side=40)
 
 
 def test_a_finished_run_tells_all_that_evaluation_and_export_need(

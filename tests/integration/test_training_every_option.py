@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import cv2
 import numpy as np
 import torch
+from noise_pictures import write_noise
 
 from edge_road import cli
 from edge_road.nn.predictor import load_run
@@ -42,12 +42,7 @@ learning_rate = 1e-4
 
 
 def test_a_run_with_every_option_ends_and_loads(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    for name, count in (("dry", 16), ("wet", 6), ("icy", 10)):
-        (tmp_path / "photos" / name).mkdir(parents=True)
-        for number in range(count):
-            picture = generator.integers(0, 255, (32, 32, 3), dtype=np.uint8)
-            cv2.imwrite(str(tmp_path / "photos" / name / f"{number}.png"), picture)
+    write_noise(tmp_path / "photos", {"dry": 16, "wet": 6, "icy": 10})
     recipe, run = tmp_path / "all.toml", tmp_path / "run"
     recipe.write_text(RECIPE.format(photos=tmp_path / "photos"))
     try:
@@ -56,7 +51,7 @@ def test_a_run_with_every_option_ends_and_loads(tmp_path: Path) -> None:
     finally:
         torch.use_deterministic_algorithms(False)
     assert json.loads((run / "run.json").read_text())["epochs"] == 2
-    images_NHWC = generator.integers(0, 255, (2, 32, 32, 3), dtype=np.uint8)
+    images_NHWC = np.random.default_rng(1).integers(0, 255, (2, 32, 32, 3), dtype=np.uint8)
     predictor = load_run(run)
     assert predictor.name.startswith("torch float32"), "only training computes in bf16"
     assert np.isfinite(predictor.predict(images_NHWC).probabilities_NC).all()
