@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -15,18 +16,39 @@ def write_template(folder: Path) -> None:
     """Everything that is the same for every page; run as a command, where torch is imported already."""
     sys.path[0:0] = [str(ROOT / "tests")]
     import numpy as np
-    from tiny_bundle import write_tiny_bundle
     from tiny_run import write_tiny_run
 
-    from edge_road.evaluation.smoke import SMOKE_TESTS
     from edge_road.synthetic.rscd_tree import write_rscd_tree
 
     draw_photos(folder / "PHOTOS")
     write_rscd_tree(folder / "RSCD", 2, np.random.default_rng(0), height=90, width=60)
     write_tiny_run(folder / "runs" / "road-0001", folder / "PHOTOS")
-    limits = dict.fromkeys(SMOKE_TESTS, 0.0)
-    write_tiny_bundle(folder / "bundles" / "road-0001", int8_step=2.0, smoke_limits=limits)
+    write_judged_bundle(folder / "bundles" / "road-0001")
     write_video(folder / "drive.mp4", sorted((folder / "PHOTOS").rglob("*.jpg")))
+
+
+def write_judged_bundle(path: Path) -> None:
+    """A small bundle with what an export adds: expected outputs and a report."""
+    from tiny_bundle import grey_pictures, write_tiny_bundle
+
+    from edge_road.backends.onnxrt import OnnxPredictor
+    from edge_road.bundle import Probe, load_bundle, record_files, write_bundle
+    from edge_road.evaluation.judge import judge
+
+    bundle = load_bundle(write_tiny_bundle(path, int8_step=2.0))
+    images_NHWC, labels_N = grey_pictures(12)
+    predictors = {name: OnnxPredictor.from_bundle(bundle, name, 1) for name in bundle.manifest.artefacts}
+    logits = {name: one.predict(images_NHWC).logits_NC for name, one in predictors.items()}
+    judged = {name: judge(one, images_NHWC, labels_N, ("dark",)) for name, one in predictors.items()}
+    figures = {name: one.model_dump(mode="json") for name, one in judged.items()}
+    artefacts = {name: {"verdict": {}, "clean": one, "robust": one} for name, one in figures.items()}
+    report = {"schema_name": "edge_road.export_report/1", "artefacts": artefacts}
+    contents = {
+        **bundle.contents,
+        "probe.npz": Probe(images_NHWC, labels_N, logits).to_bytes(),
+        "report.json": json.dumps(report).encode(),
+    }
+    write_bundle(path, bundle.manifest.model_copy(update={"files": record_files(contents)}), contents)
 
 
 def write_workspace(template: Path, folder: Path) -> Path:
