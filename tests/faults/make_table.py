@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
-TESTS = ("tests/faults", "tests/attacks")
+FOLDERS = ("tests/faults", "tests/attacks")
 FAULTS = {
     1: "camera unplugged, device gone",
     2: "source hangs with its connection open",
@@ -86,7 +86,10 @@ def main() -> int:
 
 
 def run_tests(rows: Path) -> int:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *TESTS]
+    """Only the files that measure something for the table; a crowded machine gets all the time it needs."""
+    files = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("test_*.py"))]
+    chosen = [str(path) for path in files if "fault_row" in path.read_text()]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-o", "timeout=900", *chosen]
     environment = {**os.environ, "EDGE_ROAD_FAULT_TABLE": str(rows)}
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
