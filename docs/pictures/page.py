@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from edge_road.workspace import newest_bundle
@@ -82,8 +83,15 @@ def take_picture(port: int, options: argparse.Namespace) -> None:
         page.goto(home + options.page)
         if not options.page:
             show_everything(page)
-        page.screenshot(path=options.out, full_page=True)
+        page.screenshot(path=options.out, full_page=not options.page)
         browser.close()
+    make_small(options.out)
+
+
+def make_small(path: Path) -> None:
+    """256 colours are enough to show what a page looks like."""
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def sign_in(page: Any, home: str) -> None:

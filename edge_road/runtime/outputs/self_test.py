@@ -35,6 +35,8 @@ class SelfTest:
         self._running = True
         try:
             result = await _result(vehicle.bundle, vehicle.precision)
+        except asyncio.CancelledError:
+            return {"error": "the daemon ends"}
         finally:
             self._running = False
         if "passed" in result:

@@ -71,6 +71,7 @@ class Web:
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
     def start(self) -> None:
+        logging.getLogger("uvicorn.error").addFilter(_is_news)
         log.info("http://%s:%d", self._settings.host, self.port)
         self._thread.start()
 
@@ -153,6 +154,11 @@ class Web:
             limit_concurrency=2 * self._settings.clients + 32,
             h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
         )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """At every end uvicorn complains that readers of the stream do not leave by themselves."""
+    return "graceful shutdown" not in str(record.msg)
 
 
 def _listen(settings: HttpOutput) -> socket.socket:

@@ -26,7 +26,7 @@ from edge_road.runtime.outputs.web_entry import Guarded, client_of, refused
 from edge_road.runtime.outputs.web_guard import Guard, Refusal
 from edge_road.runtime.outputs.web_page import page_files
 from edge_road.runtime.outputs.web_past import Album, History
-from edge_road.runtime.outputs.web_stream import stream
+from edge_road.runtime.outputs.web_stream import stream, told
 from edge_road.runtime.parts_file import parts_path, place_of, read_parts, wish
 from edge_road.runtime.snapshot import read_snapshot, snapshot_path
 from edge_road.runtime.status import Status
@@ -134,6 +134,7 @@ class WebApp:
                 "predictor": self._status.predictor,
                 "source": self._status.source,
                 "boot": self._status.boot_id,
+                "machine": told(asdict(self._status.machine_facts)),
                 "regions": _places(vehicle),
             }
         )

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
 
 from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.status import Status
@@ -55,16 +56,25 @@ async def _comes(event: asyncio.Event, within_s: float) -> bool:
 
 
 def flat_health(status: Status) -> dict[str, object]:
-    """One value a name, for a table."""
+    """One value a name, for a table; what is not there, and what never changes, is left out."""
     health = status.health()
     storage, outputs = health.pop("storage") or {}, health.pop("outputs")
+    machine, facts = health.pop("machine"), asdict(status.machine_facts)
     del health["reasons"]
-    flat: dict[str, object] = {}
-    for name, value in health.items():
-        inner = value if isinstance(value, dict) else {"": value}
-        flat.update({f"{name} {key}".strip(): told for key, told in inner.items()})
+    flat = {**health, **{name: value for name, value in machine.items() if name not in facts}}
     flat["storage"] = "ok" if storage.get("ok", True) else storage.get("detail")
     flat["events_waiting"] = storage.get("waiting", 0)
     for output in outputs:
         flat[output["name"]] = "ok" if output["ok"] else output["detail"] or "failing"
-    return flat
+    return {name: told(value) for name, value in flat.items() if value not in (None, "", [], {})}
+
+
+def told(value: object) -> object:
+    """A value as a table shows it."""
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{name} {told(inner)}" for name, inner in value.items() if inner not in (None, "", {})
+        )
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return round(value, 2) if isinstance(value, float) else value

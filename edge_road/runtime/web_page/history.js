@@ -55,12 +55,14 @@ function grid(pen, width, height, y, colour) {
 }
 
 function stripe(pen, now, x, height, colour) {
-  samples.forEach((sample, i) => {
-    const from = x(sample.at), to = x(samples[i + 1]?.at ?? now);
-    pen.fillStyle = colour(sample.state);
-    pen.globalAlpha = sample.state === "unknown" ? 0.35 : 1;
+  for (let i = 0, end; i < samples.length; i = end) {
+    end = i + 1; // equal neighbours are one bar: seams between many would look like changes
+    while (samples[end]?.state === samples[i].state) end += 1;
+    const from = x(samples[i].at), to = x(samples[end]?.at ?? now);
+    pen.fillStyle = colour(samples[i].state);
+    pen.globalAlpha = samples[i].state === "unknown" ? 0.35 : 1;
     pen.fillRect(from, height - STRIPE_PX, Math.max(to - from, 0.5), STRIPE_PX);
-  });
+  }
   pen.globalAlpha = 1;
 }
 

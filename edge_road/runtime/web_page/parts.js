@@ -43,6 +43,6 @@ function cells({ left, top, right, bottom, shares }) {
   const height = (bottom - top) / shares.length, width = (right - left) / shares[0].length;
   return shares.flatMap((row, i) => row.map((share, j) => {
     const x = left + j * width, y = top + i * height;
-    return rectangle({ left: x, top: y, right: x + width, bottom: y + height }, { class: "part", "fill-opacity": 0.6 * share });
+    return rectangle({ left: x, top: y, right: x + width, bottom: y + height }, { class: "part", "fill-opacity": 0.7 * share });
   }));
 }
