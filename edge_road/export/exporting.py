@@ -11,7 +11,8 @@ from edge_road.bundle import Calibration, Precision
 from edge_road.errors import GateRefused
 from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.coverage import excess_noise
-from edge_road.export.gate import Built, Parity, Verdict, judge_float, judge_reduced
+from edge_road.export.footprint import Footprint, footprint
+from edge_road.export.gate import Built, Parity, Verdict, judge_float, judge_machine, judge_reduced
 from edge_road.export.half import to_float16
 from edge_road.export.material import Material, load_material
 from edge_road.export.measure import DIGITS, Measured, compare, measure, open_predictor, parity_of
@@ -32,6 +33,7 @@ from edge_road.frames import Images
 
 RANGE_IMAGES = 16
 """that tell whether float16 can hold the activations"""
+NOT_MEASURED = Verdict()
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,18 @@ class Judged:
     """float32: with torch; others: with float32"""
     rtx: RtxReport | None
     verdict: Verdict
+    """the same on every machine"""
+    machine: Verdict = NOT_MEASURED
+    """time and memory here"""
+    footprint: Footprint | None = None
+
+    @property
+    def released(self) -> bool:
+        return self.verdict.passed and self.machine.passed
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return (*self.verdict.reasons, *self.machine.reasons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +68,7 @@ class Export:
 
     @property
     def released(self) -> dict[Precision, Judged]:
-        return {name: judged for name, judged in self.artefacts.items() if judged.verdict.passed}
+        return {name: judged for name, judged in self.artefacts.items() if judged.released}
 
 
 def export_run(run: Path, target: Target, steps: Steps, data_path: Path | None = None) -> Export:
@@ -120,7 +134,9 @@ class Exporter:
         rtx = self._check_rtx(onnx_bytes, "float32")
         verdict = judge_float(parity, rtx, self.target.float_limits)
         require_passed(verdict)
-        return Judged(self._measure(onnx_bytes, "float32"), parity, rtx, verdict)
+        machine, found = self._judge_machine(onnx_bytes, "float32")
+        require_passed(machine)
+        return Judged(self._measure(onnx_bytes, "float32"), parity, rtx, verdict, machine, found)
 
     def make_float16(self, onnx_bytes: bytes) -> bytes:
         with self.steps.step("make float16") as outcome:
@@ -173,7 +189,8 @@ class Exporter:
         noise = excess_noise(onnx_bytes, self.material.coverage_images(self.target))
         built = Built(size_share, rtx, None if noise is None else round(noise, DIGITS))
         verdict = judge_reduced(before, after, built, limits)
-        return Judged(measured, _parity(reference.measured, measured), rtx, verdict)
+        machine, found = self._judge_machine(onnx_bytes, precision)
+        return Judged(measured, _parity(reference.measured, measured), rtx, verdict, machine, found)
 
     def _float_layers(self, onnx_bytes: bytes, layers: Int8Layers, images_NHWC: Images) -> set[str]:
         """Besides the depthwise ones: a fixed number of the most sensitive, or as few as agreement allows."""
@@ -206,6 +223,20 @@ class Exporter:
             if worst is not None:
                 outcome.text += f", {worst.accuracy:.1%} under {worst.name}"
         return measured
+
+    def _judge_machine(self, onnx_bytes: bytes, precision: Precision) -> tuple[Verdict, Footprint | None]:
+        limits, size = self.target.machine_limits, self.material.record.preprocessing
+        if not limits.measure:
+            return NOT_MEASURED, None
+        with self.steps.step(f"time {precision}") as outcome:
+            found = footprint(onnx_bytes, (size.height, size.width), self.target.batch)
+            measured = None if isinstance(found, str) else found
+            outcome.text = (
+                "failed"
+                if measured is None
+                else (f"{measured.latency_ms:.1f} ms, {measured.memory_mb:.0f} MB (ONNX Runtime, one thread)")
+            )
+        return judge_machine(found, limits), measured
 
     def _check_rtx(self, onnx_bytes: bytes, precision: Precision) -> RtxReport | None:
         if not self.target.tensorrt:

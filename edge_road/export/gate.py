@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from edge_road.config import StrictModel
 from edge_road.datasets.index import Labels
 from edge_road.evaluation.scores import Evaluation
+from edge_road.export.footprint import Footprint
 from edge_road.export.paired import Bools, Loss, paired_loss
 from edge_road.export.rtx_check import RtxReport
-from edge_road.export.target import FloatLimits, Limits
+from edge_road.export.target import FloatLimits, Limits, MachineLimits
 
 USUAL_LOGIT = 10.0
 _ROUNDING = 1e-9
@@ -152,6 +153,15 @@ def judge_reduced(reference: Quality, quality: Quality, built: Built, limits: Li
         share = built.rtx.int8_share
         checks.append(Check(name="INT8 kernels", value=share, limit=limits.kernel_share, at_least=True))
     return Verdict(checks=tuple(checks), refusals=_rtx_refusals(built.rtx))
+
+
+def judge_machine(found: Footprint | str, limits: MachineLimits) -> Verdict:
+    """Of a model on this machine; a text is the reason why it could not be measured."""
+    if isinstance(found, str):
+        return Verdict(refusals=(found,))
+    latency = Check(name="time of an image here, ms", value=found.latency_ms, limit=limits.latency_ms)
+    memory = Check(name="memory of a process here, MB", value=found.memory_mb, limit=limits.memory_mb)
+    return Verdict(checks=(latency, memory))
 
 
 def agreement(reference: Answers, answers: Answers) -> float:

@@ -1,24 +1,21 @@
-"""The verdict of the gate for people and for other programs: a table, and a file beside the bundle."""
+"""The verdict of the gate for people and for other programs: a table, and what stands beside the bundle."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 from edge_road.bundle import Precision
 from edge_road.errors import GateRefused
 from edge_road.export.exporting import Export, Judged
 from edge_road.export.gate import agreement
+from edge_road.export.gate_file import VerifyFile, VerifyOf
 from edge_road.export.steps import Steps, table_lines
-from edge_road.files import write_atomically
 
 FALLBACKS: tuple[Precision, ...] = ("int8", "float16", "float32")
 """the fastest first"""
 HEADER = (
     *("model", "MB", "agree", "perturbed", "accuracy", "perturbed", "ice missed"),
-    *("ECE", "INT8 kernels", "gate"),
+    *("ECE", "INT8 kernels", "ms", "gate"),
 )
 
 
@@ -27,8 +24,8 @@ def gate_lines(export: Export) -> Iterator[str]:
     rows = [_row(name, judged, export.artefacts["float32"]) for name, judged in export.artefacts.items()]
     yield from table_lines(HEADER, rows)
     for name, judged in export.artefacts.items():
-        yield f"gate: {name} " + ("released" if judged.verdict.passed else _refused(export, name))
-        yield from (f"      {reason}" for reason in judged.verdict.reasons)
+        yield f"gate: {name} " + ("released" if judged.released else _refused(export, name))
+        yield from (f"      {reason}" for reason in judged.reasons)
         yield from (
             f"      left to chance: {check.text}" for check in judged.verdict.checks if check.forgiven
         )
@@ -42,7 +39,7 @@ def require(export: Export, precision: Precision | None) -> None:
     raise GateRefused(
         f"the {precision} model is refused",
         where="release gate",
-        got="; ".join(judged.verdict.reasons) if judged else "the target does not ask for one",
+        got="; ".join(judged.reasons) if judged else "the target does not ask for one",
         fix=f"the bundle runs with {fallback(export, precision)}; change model, target or calibration",
     )
 
@@ -53,34 +50,27 @@ def fallback(export: Export, precision: Precision) -> Precision:
     return next((name for name in slower if name in export.released), "float32")
 
 
-def verdicts(export: Export, digest: str, steps: Steps) -> dict[str, Any]:
-    return {
-        "schema_name": "edge_road.verify/1",
-        "bundle_digest": digest,
-        "target": export.target.name,
-        "artefacts": {name: _verdict(judged) for name, judged in export.artefacts.items()},
-        "steps_s": steps.durations_s,
-    }
-
-
-def write_verdicts(bundle: Path, content: dict[str, Any]) -> Path:
-    """Beside the bundle: timings are of this machine, and the bundle's digest is of the run alone."""
-    path = bundle.with_name(f"{bundle.name}.verify.json")
-    write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
-    return path
+def verdicts(export: Export, digest: str, steps: Steps) -> VerifyFile:
+    return VerifyFile(
+        bundle_digest=digest,
+        target=export.target.name,
+        artefacts={name: _verdict(judged) for name, judged in export.artefacts.items()},
+        steps_s=steps.durations_s,
+    )
 
 
 def _refused(export: Export, name: Precision) -> str:
     return f"REFUSED, not in the bundle; instead of it: {fallback(export, name)}"
 
 
-def _verdict(judged: Judged) -> dict[str, Any]:
-    checks = [
-        {**check.model_dump(mode="json"), "passed": check.passed, "left_to_chance": check.forgiven}
-        for check in judged.verdict.checks
-    ]
-    reasons = list(judged.verdict.reasons)
-    return {"released": judged.verdict.passed, "reasons": reasons, "checks": checks}
+def _verdict(judged: Judged) -> VerifyOf:
+    return VerifyOf(
+        released=judged.released,
+        reasons=judged.reasons,
+        checks=judged.verdict.checks,
+        machine=judged.machine.checks,
+        footprint=judged.footprint,
+    )
 
 
 def _row(name: Precision, judged: Judged, reference: Judged) -> tuple[str, ...]:
@@ -98,5 +88,6 @@ def _row(name: Precision, judged: Judged, reference: Judged) -> tuple[str, ...]:
         f"{clean.danger.rate:.1%}" if clean.danger else "-",
         "-" if error is None else f"{error:.3f}",
         kernels,
-        "released" if judged.verdict.passed else "REFUSED",
+        f"{judged.footprint.latency_ms:.1f}" if judged.footprint else "-",
+        "released" if judged.released else "REFUSED",
     )

@@ -31,6 +31,8 @@ from edge_road.export.rtx_check import RtxReport
 from edge_road.frames import Floats
 from edge_road.recipe import Recipe
 
+ELSEWHERE = "beyond the limits of the machine that exported it; the figures stand beside the bundle"
+
 
 def pack(export: Export, path: Path, sign: Callable[[bytes], bytes] | None = None) -> Bundle:
     """Check the released artefacts once more as a bundle, write it in one step, read it back."""
@@ -142,8 +144,8 @@ def _report(export: Export) -> dict[str, Any]:
 def _report_of(judged: Judged) -> dict[str, Any]:
     quality, rtx = judged.measured.quality, judged.rtx
     return {
-        "released": judged.verdict.passed,
-        "reasons": list(judged.verdict.reasons),
+        "released": judged.released,
+        "reasons": [*judged.verdict.reasons, *([] if judged.machine.passed else [ELSEWHERE])],
         "verdict": judged.verdict.model_dump(mode="json"),
         "parity": asdict(judged.parity),
         "clean": _without_mistakes(quality.clean),

@@ -105,6 +105,17 @@ class Int8Limits(Limits):
     kernel_share: Share = 0.7
 
 
+class MachineLimits(StrictModel):
+    """For every model on the machine that exports: ONNX Runtime, one thread. Generous, because a laptop is no
+    vehicle: they catch a model that is of another size altogether."""
+
+    measure: bool = True
+    latency_ms: float = Field(default=1000.0, gt=0.0)
+    """median of single images"""
+    memory_mb: float = Field(default=2048.0, gt=0.0)
+    """of the whole process, Python and ONNX Runtime included"""
+
+
 class SampleSettings(StrictModel):
     """How many images each measurement looks at; every class is drawn alike."""
 
@@ -176,6 +187,7 @@ class Target(StrictModel):
     float_limits: FloatLimits = FloatLimits()
     float16_limits: Float16Limits = Float16Limits()
     int8_limits: Int8Limits = Int8Limits()
+    machine_limits: MachineLimits = MachineLimits()
     engine: EngineSettings = EngineSettings()
 
 

@@ -78,7 +78,9 @@ def _make_bundle(
     wanted: Precision | None,
 ) -> Bundle:
     from edge_road.export.exporting import export_run
-    from edge_road.export.gate_report import gate_lines, require, verdicts, write_verdicts
+    from edge_road.export.gate_file import write_verify_file
+    from edge_road.export.gate_page import write_gate_page
+    from edge_road.export.gate_report import gate_lines, require, verdicts
     from edge_road.export.packing import pack, refuse_foreign_folder
 
     print(f"export {run} for target {target.name}")
@@ -90,7 +92,8 @@ def _make_bundle(
         outcome.text = f"digest {bundle.digest[:16]}, {'signed' if sign else 'unsigned'}"
     print("\n" + "\n".join(gate_lines(export)))
     print(f"bundle: {out}")
-    print(f"verdicts: {write_verdicts(out, verdicts(export, bundle.digest, steps))}")
+    found = verdicts(export, bundle.digest, steps)
+    print(f"verdicts: {write_verify_file(out, found)}, {write_gate_page(out, found)}")
     require(export, wanted)
     return bundle
 

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,6 +17,7 @@ from edge_road.errors import BundleError, GateRefused
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.scores import Evaluation
 from edge_road.export.gate import Verdict
+from edge_road.export.gate_file import refuse_unknown_schema
 from edge_road.export.material import load_all_images
 from edge_road.trust import DEVELOPMENT, Trust
 from edge_road.workspace import newest_bundle
@@ -34,8 +34,10 @@ class _Judged(BaseModel):
     robust: Evaluation
 
 
+_SCHEMAS = ("edge_road.export_report/1",)
+
+
 class _Report(BaseModel):
-    schema_name: Literal["edge_road.export_report/1"]
     artefacts: dict[Precision, _Judged]
 
 
@@ -80,10 +82,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read_report(bundle: Bundle) -> _Report:
+    where = bundle.path / REPORT_FILE
     try:
-        report = _Report.model_validate(json.loads(bundle.contents[REPORT_FILE]))
-    except (KeyError, ValueError, ValidationError) as error:
-        where = bundle.path / REPORT_FILE
+        values = json.loads(bundle.contents[REPORT_FILE])
+        refuse_unknown_schema(values.get("schema_name"), _SCHEMAS, where)
+        report = _Report.model_validate(values)
+    except (AttributeError, KeyError, ValueError, ValidationError) as error:
         raise BundleError("the report of the bundle cannot be read", where=where, got=error) from None
     if unjudged := sorted(bundle.manifest.artefacts.keys() - report.artefacts.keys()):
         raise BundleError("a model was never judged", where=bundle.path, got=", ".join(unjudged))

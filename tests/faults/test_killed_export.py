@@ -91,16 +91,24 @@ class Place:
         self.run, self.bundle, self.patch, self.place = write_run(place), place / "bundle", patch, place
         self.words = [str(self.run), "--out", str(self.bundle), "--target", str(place / "target.toml")]
         self.words += ["--sign", str(place / "key")]
+        parts: list[tuple[Any, str]] = [
+            (packing, "_probe"),
+            (packing, "_smoke_limits"),
+            (gate_page, "gate_page"),
+        ]
+        self.slow = {(module, name): getattr(module, name) for module, name in parts}
+        self.made: dict[int, dict[tuple[Any, str], Callable[..., Any]]] = {}
 
     def prepare(self, seed: int) -> None:
-        """The next export is of a model drawn with this seed."""
-        parity = Parity(images=1, differing=0, logit_difference=0.0, largest_logit=1.0)
-        self.patch.setattr(Exporter, "make_float", lambda *_: (conv_bytes(seed=seed), parity))
-        export: Export = export_run(self.run, self.target, Steps())
-        self.patch.setattr(exporting, "export_run", lambda *_: export)
-        for module, name in ((packing, "_probe"), (packing, "_smoke_limits"), (gate_page, "gate_page")):
-            original = _ORIGINALS.setdefault((module, name), getattr(module, name))
-            self.patch.setattr(module, name, made_once(original))
+        """The next export is of a model drawn with this seed, made once and then only written."""
+        if seed not in self.made:
+            parity = Parity(images=1, differing=0, logit_difference=0.0, largest_logit=1.0)
+            self.patch.setattr(Exporter, "make_float", lambda *_: (conv_bytes(seed=seed), parity))
+            export: Export = export_run(self.run, self.target, Steps())
+            slow = {part: made_once(original) for part, original in self.slow.items()}
+            self.made[seed] = {(exporting, "export_run"): lambda *_: export, **slow}
+        for (module, name), remembered in self.made[seed].items():
+            self.patch.setattr(module, name, remembered)
 
     @property
     def target(self) -> Target:
@@ -112,9 +120,6 @@ class Place:
 
     def load(self) -> Bundle:
         return load_bundle(self.bundle, Trust(trusted_keys=(str(public_path(self.place / "key")),)))
-
-
-_ORIGINALS: dict[tuple[Any, str], Any] = {}
 
 
 def test_the_export_command_killed_anywhere_leaves_the_old_bundle_or_the_new_one(

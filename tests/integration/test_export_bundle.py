@@ -42,6 +42,7 @@ keep_float = 2
 QUICK = TARGET.replace('name = "test"', 'name = "test"\ntensorrt = false\nfloat16 = false').replace(
     "keep_float = 2", "keep_float = 0"
 )
+QUICK += "[machine_limits]\nmeasure = false\n"
 
 # Torch's exporter alone takes ten seconds of one core.
 pytestmark = pytest.mark.timeout(900)
@@ -245,7 +246,7 @@ def test_an_older_bundle_is_replaced_as_a_whole(quick: Path, bundle: Bundle) -> 
     made = load_bundle(quick / "bundles" / "tiny-0001")
     assert made.digest != bundle.digest
     names = sorted(path.name for path in (quick / "bundles").iterdir())
-    assert names == ["tiny-0001", "tiny-0001.verify.json"]
+    assert names == ["tiny-0001", "tiny-0001.verify.html", "tiny-0001.verify.json"]
 
 
 def test_a_full_disk_leaves_nothing_behind(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:

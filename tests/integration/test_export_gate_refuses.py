@@ -20,7 +20,7 @@ from edge_road.export.gate import Verdict
 from edge_road.export.onnx_edit import read_model, write_model
 from edge_road.export.quantize import Int8Layer, int8_layers, int8_work_share, quantize, quantized_tensors
 from edge_road.export.steps import Steps
-from edge_road.export.target import CalibrationSettings, SampleSettings, Target
+from edge_road.export.target import CalibrationSettings, MachineLimits, SampleSettings, Target
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -28,6 +28,7 @@ TARGET = Target(
     name="test",
     tensorrt=False,
     float16=False,
+    machine_limits=MachineLimits(measure=False),
     samples=SampleSettings(parity=24, robustness=24, gate=60),
     calibration=CalibrationSettings(images=24),
 )

@@ -1,0 +1,68 @@
+"""Time and memory of one model file on this machine: ONNX Runtime, one thread, a process of its own.
+
+In the exporting process torch would count too. The figures belong to the machine, so they stand beside a
+bundle and never in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+
+from edge_road.clock import SystemClock
+from edge_road.config import StrictModel
+
+WARM_UP, MEASURED = 3, 15
+TIME_LIMIT_S = 120.0
+
+
+class Footprint(StrictModel):
+    latency_ms: float
+    """median of single images"""
+    memory_mb: float
+    """most that the process has held, Python and ONNX Runtime included"""
+
+
+def footprint(onnx_bytes: bytes, size: tuple[int, int], batch: int = 0) -> Footprint | str:
+    """The figures, or why there are none."""
+    command = [sys.executable, "-m", "edge_road.export.footprint", *map(str, (*size, batch or 1))]
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        child = subprocess.run(command, input=onnx_bytes, capture_output=True, timeout=TIME_LIMIT_S, env=here)
+    except subprocess.TimeoutExpired:
+        return f"it did not answer {WARM_UP + MEASURED} images within {TIME_LIMIT_S:.0f} s"
+    if child.returncode != 0:
+        last = child.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {child.returncode}"]
+        return f"it cannot run in a process of its own: {last[0][:300]}"
+    return Footprint.model_validate_json(child.stdout)
+
+
+def main() -> None:
+    import numpy as np
+    import onnxruntime
+
+    from edge_road.backends.onnxrt import INPUT_NAME, OUTPUT_NAMES
+
+    height, width, batch = map(int, sys.argv[1:4])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.disable_quant_qdq", "1")
+    model, providers = sys.stdin.buffer.read(), ["CPUExecutionProvider"]
+    session = onnxruntime.InferenceSession(model, options, providers=providers)
+    images_NHWC = np.zeros((batch, height, width, 3), np.uint8)
+    clock, took_ns = SystemClock(), []
+    for _ in range(WARM_UP + MEASURED):
+        began_ns = clock.mono_ns()
+        session.run(list(OUTPUT_NAMES), {INPUT_NAME: images_NHWC})
+        took_ns.append(clock.mono_ns() - began_ns)
+    latency_ms = statistics.median(took_ns[WARM_UP:]) / 1e6 / batch
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"latency_ms": round(latency_ms, 3), "memory_mb": round(memory_mb, 1)}))
+
+
+if __name__ == "__main__":
+    main()
