@@ -20,8 +20,9 @@ import json
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 STATES = ("dry", "wet", "icy")
@@ -29,6 +30,7 @@ UNKNOWN = "unknown"
 STATE_SCHEMA, EVENT_SCHEMA = "edge_road.state/1", "edge_road.event/1"
 LARGEST_BYTES = 64 * 1024
 MOST_BOOTS = 64
+MOST_MISSING = 10_000
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class EventReader:
     def __init__(self) -> None:
         self._seen: dict[str, set[int]] = {}
         self._lost: dict[str, list[tuple[int, int]]] = {}
+        self._whole: dict[str, int] = {}
+        """by boot: nothing below this number is missing"""
         self.damaged = self.repeated = 0
 
     def take(self, line: str | bytes) -> Mapping[str, Any] | None:
@@ -114,20 +118,28 @@ class EventReader:
 
     @property
     def missing(self) -> dict[str, list[int]]:
-        """By boot: numbers below the highest seen that neither came nor lie in a declared gap."""
-        found = {boot: self._holes(boot, seen) for boot, seen in self._seen.items()}
+        """By boot, the first numbers below the highest seen that neither came nor lie in a declared gap."""
+        found = {boot: list(islice(self._holes(boot), MOST_MISSING)) for boot in self._seen}
         return {boot: holes for boot, holes in found.items() if holes}
 
     def up_to(self, boot_id: str) -> int:
         """The last number with nothing missing before it: what a backend acknowledges; -1: none."""
-        seen = self._seen.get(boot_id, set())
-        holes = self._holes(boot_id, seen)
-        return (holes[0] if holes else max(seen, default=-1) + 1) - 1
+        highest = max(self._seen.get(boot_id, ()), default=-1)
+        self._whole[boot_id] = next(self._holes(boot_id), highest + 1)
+        return self._whole[boot_id] - 1
 
-    def _holes(self, boot_id: str, seen: set[int]) -> list[int]:
-        gaps = self._lost.get(boot_id, [])
-        absent = (number for number in range(max(seen, default=-1)) if number not in seen)
-        return [n for n in absent if not any(first <= n <= last for first, last in gaps)]
+    def _holes(self, boot_id: str) -> Iterator[int]:
+        """In order; whole stretches are stepped over, so that one absurd number costs nothing."""
+        seen, gaps = self._seen.get(boot_id, set()), self._lost.get(boot_id, [])
+        number, highest = self._whole.get(boot_id, 0), max(seen, default=-1)
+        while number < highest:
+            if number in seen:
+                number += 1
+            elif (end := max((last for first, last in gaps if first <= number <= last), default=-1)) >= 0:
+                number = end + 1
+            else:
+                yield number
+                number += 1
 
 
 def parse(line: str | bytes, schema: str) -> dict[str, Any] | None:

@@ -61,6 +61,7 @@ def read_as_client(content: bytes) -> None:
     states.take(content)
     events.take(content)
     states.current()
+    assert len(events.missing) <= 1
 
 
 def read_head(content: bytes) -> None:

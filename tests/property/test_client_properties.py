@@ -126,3 +126,33 @@ def test_a_hole_counts_as_missing_unless_a_gap_declares_it(
     expected = [n for n in range(30) if n not in present and not first <= n <= first + length]
     assert reader.missing.get("b", []) == expected
     assert reader.up_to("b") == (expected[0] - 1 if expected else 30)
+
+
+def test_one_absurd_number_does_not_hold_up_the_reader() -> None:
+    reader = EventReader()
+    for seq in (0, 1, 2, 2**60):
+        assert reader.take(event(seq).to_json()) is not None
+    assert reader.up_to("b") == 2
+    assert reader.missing["b"][:3] == [3, 4, 5]
+    reader.take(gap(3, 4, 2**60 - 1).to_json())
+    assert reader.up_to("b") == 2**60
+    assert reader.missing == {}
+
+
+@given(
+    st.lists(st.integers(0, 30), max_size=40),
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=4),
+)
+def test_what_is_missing_is_what_a_slow_count_says(seqs: list[int], gaps: list[tuple[int, int]]) -> None:
+    reader, told = EventReader(), set()
+    for seq in seqs:
+        reader.take(event(seq).to_json())
+        told.add(seq)
+        holes = [n for n in range(max(told)) if n not in told]
+        assert reader.missing.get("b", []) == holes
+        assert reader.up_to("b") == (holes[0] if holes else max(told) + 1) - 1
+    for number, (first, length) in enumerate(gaps):
+        reader.take(gap(100 + number, first, first + length).to_json())
+        lost = {n for a, size in gaps[: number + 1] for n in range(a, a + size + 1)}
+        told.add(100 + number)
+        assert reader.missing.get("b", []) == [n for n in range(max(told)) if n not in told | lost]
