@@ -23,19 +23,21 @@ def write_template(folder: Path) -> None:
     draw_photos(folder / "PHOTOS")
     write_rscd_tree(folder / "RSCD", 2, np.random.default_rng(0), height=90, width=60)
     write_tiny_run(folder / "runs" / "road-0001", folder / "PHOTOS")
-    write_judged_bundle(folder / "bundles" / "road-0001")
+    write_judged_bundle(folder / "bundles" / "road-0001", folder / "runs" / "road-0001")
     write_video(folder / "drive.mp4", sorted((folder / "PHOTOS").rglob("*.jpg")))
 
 
-def write_judged_bundle(path: Path) -> None:
-    """A small bundle with what an export adds: expected outputs and a report."""
+def write_judged_bundle(path: Path, run: Path) -> None:
+    """A small bundle with what an export of the run would add: expected outputs and a report."""
     from tiny_bundle import grey_pictures, write_tiny_bundle
 
     from edge_road.backends.onnxrt import OnnxPredictor
     from edge_road.bundle import Probe, load_bundle, record_files, write_bundle
     from edge_road.evaluation.judge import judge
+    from edge_road.run_record import load_recipe, load_record
 
-    bundle = load_bundle(write_tiny_bundle(path, int8_step=2.0))
+    recipe, data_digest = load_recipe(run), load_record(run).data_digest
+    bundle = load_bundle(write_tiny_bundle(path, recipe, data_digest=data_digest, int8_step=2.0))
     images_NHWC, labels_N = grey_pictures(12)
     predictors = {name: OnnxPredictor.from_bundle(bundle, name, 1) for name in bundle.manifest.artefacts}
     logits = {name: one.predict(images_NHWC).logits_NC for name, one in predictors.items()}
