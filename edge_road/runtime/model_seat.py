@@ -72,13 +72,14 @@ class ModelSeat:
             self._refuse(vehicle, str(error))
 
     def _watch(self, trial: Trial) -> None:
-        step = trial.look()
+        step, passed = trial.look(), trial.passed
         if step is not None:
             self._report(step)
-        if trial.passed:
+        refused = step is not None and step.stage == "refused"
+        if passed and not refused:
             assert trial.loaded is not None
             self._loading = Loading(trial.vehicle, trial.loaded, trial.figures)
-        if trial.passed or (step is not None and step.stage == "refused"):
+        if passed or refused:
             trial.close()
             self._trial = None
 

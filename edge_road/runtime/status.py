@@ -51,6 +51,12 @@ class Status:
             if reason in self.reasons or len(self.reasons) < MOST_REASONS:
                 self.reasons[reason] += 1
 
+    def summary(self) -> str:
+        return (
+            f"{self.frames} frames, {self.dropped} dropped, {self.rejected} pictures unreadable, "
+            f"worker started {self.worker_starts} times"
+        )
+
     def silent_s(self) -> float:
         """Since the last message, of whatever kind."""
         return (self._machine.mono_ns() - self._published_ns) / 1e9

@@ -80,7 +80,7 @@ class Supervisor:
             self._around.live.close()
             reason = self._requests.reason or "failure"
             self._around.journal.note("shutdown", Severity.NOTE, {"reason": reason})
-            self._log_summary()
+            log.info("%d messages from %s", self._publisher.sent, self._status.summary())
 
     def _start_the_others(self) -> None:
         """After the first heartbeat: they import libraries, open files and wait for brokers."""
@@ -249,6 +249,8 @@ class Supervisor:
         if needs_new_worker(old, vehicle):
             self._before_reload = old
             self._replace_worker()
+        elif self._around.bundle_wished():  # for the one that runs already
+            self._settle(Outcome(bundle=str(vehicle.bundle), stage="kept"))
         self._around.journal.note("config", Severity.NOTE, {"accepted": True})
 
     def _use_model(self, vehicle: Vehicle, loaded: Loaded | None) -> None:
@@ -288,13 +290,3 @@ class Supervisor:
         log.error("the new settings are refused, the old ones stay: %s", error)
         details = {"accepted": False, "error": error.what, **error.details}
         self._around.journal.note("config", Severity.WARNING, dict(details))
-
-    def _log_summary(self) -> None:
-        log.info(
-            "%d messages from %d frames, %d dropped, %d pictures unreadable, worker started %d times",
-            self._publisher.sent,
-            self._status.frames,
-            self._status.dropped,
-            self._status.rejected,
-            self._starts_before + self._worker.starts,
-        )

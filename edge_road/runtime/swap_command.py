@@ -25,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bundle = load_bundle(options.bundle, vehicle.trust)
     print(f"bundle {bundle.digest[:16]}, {bundle.trust_text}")
     daemon = owner_of(vehicle.vehicle)
+    if daemon is not None and (under_way := read_choice(vehicle.vehicle).wish) is not None:
+        raise GateRefused(
+            "another bundle is on trial", where=under_way, fix="wait for its end, and try again"
+        )
     _wish(vehicle.vehicle, options.bundle)
     if daemon is None:
         print(f"no daemon runs for the vehicle '{vehicle.vehicle}'; its next start will try the bundle")

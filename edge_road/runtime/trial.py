@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from contextlib import suppress
 
 import numpy as np
+from pydantic import ValidationError
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.frames import Frame
@@ -17,6 +19,7 @@ from edge_road.runtime.swap_rules import Canary, said
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.worker_limits import spawn
 
+KILL_S = 0.2
 EVERY_S = 0.1
 """frames further apart show another piece of road, and two models never take a whole core"""
 
@@ -58,7 +61,8 @@ class Trial:
             obstructed=tuple(region.obstructed for region in live.regions),
         )
         self._asked, self._asked_ns = live, self._machine.mono_ns()
-        self._channel.send(question.model_dump_json().encode())
+        with suppress(ConnectionError):  # whoever is gone is noticed by `look`
+            self._channel.send(question.model_dump_json().encode())
 
     def look(self) -> SwapStep | None:
         """What has come of it: none while it goes on; after `refused` or a passed canary it is over."""
@@ -68,8 +72,12 @@ class Trial:
             return self._stalled() or self._verdict()
         except ConnectionError:
             record = b""
-        if not record:
-            return self._refused("candidate_died")
+        try:
+            return self._take(record) if record else self._refused("candidate_died")
+        except ValidationError:
+            return self._refused("candidate_talks_nonsense")
+
+    def _take(self, record: bytes) -> SwapStep | None:
         if self.loaded is None:
             return self._take_first(record)
         self._compare(Evidence.model_validate_json(record))
@@ -85,7 +93,8 @@ class Trial:
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):  # stuck in the kernel; it cannot hold us up
+            self._process.wait(KILL_S)
         self._channel.close()
         os.close(self._memory)
 

@@ -22,6 +22,8 @@ class VehicleOptions:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
+        self._newest = Vehicle()
+        """what the file named when it could be read last"""
 
     def load(self) -> Vehicle:
         """As the daemon begins: a bundle that was accepted while it ran goes before the one that is named."""
@@ -33,11 +35,10 @@ class VehicleOptions:
         return self._with_bundle(vehicle, read_choice(vehicle.vehicle).wish)
 
     def bundle_wished(self) -> bool:
-        return read_choice(self._named().vehicle).wish is not None
+        return read_choice(self._newest.vehicle).wish is not None
 
     def settle(self, outcome: Outcome) -> None:
-        vehicle = self._named()
-        settle(vehicle.vehicle, vehicle.bundle, outcome)
+        settle(self._newest.vehicle, self._newest.bundle, outcome)
 
     def _with_bundle(self, vehicle: Vehicle, wish: Path | None) -> Vehicle:
         if vehicle.backend == "fake":
@@ -55,7 +56,8 @@ class VehicleOptions:
             overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
         if options.truth is not None:
             overrides.append(f"source.truth={json.dumps(options.truth)}")
-        return load_settings(Vehicle, options.vehicle, overrides + options.overrides)
+        self._newest = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
+        return self._newest
 
 
 def source_table(text: str) -> str:

@@ -21,10 +21,11 @@ from edge_road.clock import SystemClock
 from edge_road.conditions import STATES
 from edge_road.keys import generate_key, public_path
 from edge_road.road_state import RoadState
-from edge_road.runtime.bundle_choice import BundleChoice, write_wish
+from edge_road.runtime.bundle_choice import BundleChoice
 from edge_road.runtime.events.event import Event, parse_event
 from edge_road.runtime.replay import comparable, replay
 from edge_road.runtime.sources.pattern import PatternCamera
+from edge_road.runtime.swap_command import main as edge_road_swap
 from edge_road.runtime.vehicle_sources import DriveSegment, PatternSource
 from edge_road.signing import sign_bundle
 
@@ -115,13 +116,15 @@ def sick_model(healthy: str) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def test_a_good_bundle_takes_over_without_a_gap_and_stays(garage: Garage, tmp_path: Path) -> None:
+def test_a_good_bundle_takes_over_without_a_gap_and_stays(
+    garage: Garage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     new = garage.bundle("new", model=brightness_model(size=(48, 40)), size=(48, 40))
     with Daemon(tmp_path, "--record", str(tmp_path / "drive.jsonl"), vehicle=garage.vehicle) as daemon:
         began_s = daemon.wait_for_state("dry", timeout_s=90)
-        write_wish_from(tmp_path, tmp_path / "new")
-        daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(lambda m: m.model_digest == new, timeout_s=90)
+        monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+        words = [str(tmp_path / "new"), "--vehicle", str(tmp_path / "vehicle.toml"), "--wait", "180"]
+        assert edge_road_swap(words) == 0
         garage.wait_for_step("kept")
         assert daemon.stop() == 0
     during = [m for at, m in daemon.received if at >= began_s][:-1]
@@ -147,13 +150,6 @@ def nobody_noticed(messages: list[RoadState]) -> None:
     blind = [m for m in messages if m.state == "unknown" and STARVED.isdisjoint(m.reasons)]
     assert [m for m in blind if m.reasons != ("settling",)] == []
     assert sum(m.state == "dry" for m in messages) > 0.7 * len(messages)
-
-
-def write_wish_from(home: Path, bundle: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EDGE_ROAD_HOME", str(home))
-        patch.delenv("STATE_DIRECTORY", raising=False)
-        write_wish("test", bundle)
 
 
 def choice_file(home: Path) -> Path:

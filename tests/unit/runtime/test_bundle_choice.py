@@ -99,6 +99,14 @@ def test_the_command_refuses_a_damaged_bundle_before_anybody_hears_of_it(state: 
     assert read_choice("demo").wish is None
 
 
+def test_one_bundle_is_tried_at_a_time(state: Path) -> None:
+    write_small_bundle(state / "new", brightness_model())
+    write_wish("demo", state / "first")
+    with only_one("demo"), pytest.raises(GateRefused, match="on trial"):
+        main([str(state / "new")])
+    assert read_choice("demo").wish == state / "first"
+
+
 def test_without_a_daemon_the_next_start_tries_it(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_small_bundle(state / "new", brightness_model())
     assert main([str(state / "new")]) == 0
