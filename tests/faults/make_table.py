@@ -73,6 +73,22 @@ Made by `python tests/faults/make_table.py`, which runs the tests ({machine}); d
 |---|---|---|---|---|---|---|
 """
 
+CLOSING = """
+## Longer runs
+
+- `python tests/soak/soaking.py 900`: a quarter of an hour of failing cameras, brokers, disks and workers;
+  memory, descriptors and threads stay flat, no event is lost, no state is wrong.
+- `python benchmarks/fault_times.py`: 200 losses of a camera, starts, ends and lost workers, as percentiles
+  beside the promises.
+- `python tests/attacks/fuzz_texts.py FOLDER -max_total_time=600`: coverage-guided fuzzing of every reader of
+  bytes from outside; `EDGE_ROAD_READER=NAME` picks one.
+- `EDGE_ROAD_KILL_POINTS=20000 pytest tests/faults/test_outbox_kills.py`: more kill points for events.
+
+An event that was recorded survives a kill and a power cut and is delivered at least once, in order; when room
+runs out, or a file is damaged, a gap record names what is missing. A gap after damage may name events that
+had been delivered before, never the reverse. States are not queued: an old road state is worse than none.
+"""
+
 
 def main() -> int:
     if len(sys.argv) > 1:
@@ -102,9 +118,9 @@ def page(rows: list[dict[str, Any]]) -> str:
     newest = {(row["row"], row["what"]): row for row in rows}  # a repeated test counts once
     lines = [_line(newest[key]) for key in sorted(newest)]
     missing = [f"{n} ({name})" for n, name in FAULTS.items() if n not in {row["row"] for row in rows}]
-    closing = f"\nNot measured by these tests: {'; '.join(missing)}.\n" if missing else ""
+    unmeasured = f"\nNot measured by these tests: {'; '.join(missing)}.\n" if missing else ""
     machine = f"here on {os.cpu_count()} {platform.machine()} cores with Python {platform.python_version()}"
-    return HEADER.format(machine=machine) + "\n".join(lines) + "\n" + closing
+    return HEADER.format(machine=machine) + "\n".join(lines) + "\n" + unmeasured + CLOSING
 
 
 def _line(row: dict[str, Any]) -> str:

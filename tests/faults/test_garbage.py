@@ -127,6 +127,34 @@ def test_a_jpeg_cut_at_any_length_never_becomes_a_state(quality: int) -> None:
     assert decode_image(coded, "whole").shape == (*SIZE, 3)
 
 
+def files_that_are_no_pictures() -> Iterator[tuple[str, bytes]]:
+    """Other formats, empty files, random bytes, and headers that promise more than any memory holds."""
+    generator = np.random.default_rng(6)
+    whole = cv2.imencode(".png", road("dry", 5))[1].tobytes()
+    for number in range(200):
+        yield "random bytes", generator.bytes(number)
+        yield "bytes behind a JPEG's head", b"\xff\xd8\xff\xe0" + generator.bytes(100 + number) + b"\xff\xd9"
+        side = int(generator.integers(20_000, 2**31))
+        yield "vast PNG", whole[:16] + side.to_bytes(4, "big") * 2 + whole[24:]
+        yield "cut PNG", whole[: len(whole) * number // 200]
+        yield (
+            "other file",
+            (b"", b"GIF89a", b"%PDF-1.7", b"\x7fELF", b"RIFF", b"BM")[number % 6] + bytes(number),
+        )
+
+
+def test_files_that_are_no_pictures_never_become_a_state() -> None:
+    chain = Chain()
+    chain.drive()
+    good_ns = chain.now_ns
+    for kind, content in files_that_are_no_pictures():
+        with pytest.raises(DataError):
+            decode_image(content, kind)
+        state, _ = chain.see(None)
+        COUNTED["no picture" if kind != "vast PNG" else "vast PNG"] += 1
+        assert state == UNKNOWN or chain.now_ns - good_ns <= 4 * PERIOD_NS, kind
+
+
 def test_a_frozen_picture_claims_nothing_after_a_second() -> None:
     chain = Chain()
     chain.drive()
