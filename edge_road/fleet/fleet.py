@@ -16,7 +16,7 @@ from edge_road.fleet.vehicle import VehicleView
 MOST_VEHICLES = 2000
 FORGOTTEN_S = 3600.0
 """a vehicle that has been silent for so long gives its place to a new one, when all are taken"""
-NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 SEVERITIES = ("note", "warning", "alarm", "gap")
 
 
@@ -90,7 +90,7 @@ class Fleet:
         return None
 
     def _new(self, name: str) -> VehicleView | None:
-        if not NAME.match(name):
+        if not NAME.fullmatch(name):
             return None
         if len(self._vehicles) >= MOST_VEHICLES and not self._forget_one():
             return None
@@ -112,7 +112,7 @@ class Fleet:
             for stored in points:
                 vehicle = self._vehicles.get(stored.vehicle) or self._new(stored.vehicle)
                 if vehicle is not None:
-                    vehicle.track.add(stored.point)
+                    vehicle.move(stored.point)
 
     def rows(self) -> list[dict[str, Any]]:
         with self._lock:

@@ -23,6 +23,7 @@ class VehicleView:
         self._heard_s: float | None = None
         self.refused = 0
         """lines that were damaged, late, repeated or another's"""
+        self._here: Point | None = None
         self.track = Track()
         self.events: deque[dict[str, Any]] = deque(maxlen=MOST_EVENTS)
 
@@ -35,7 +36,12 @@ class VehicleView:
         current = self._reader.current()
         assert current.message is not None
         point = point_of(current.message, current.state)
-        return point if point is not None and self.track.add(point) else None
+        return point if point is not None and self.move(point) else None
+
+    def move(self, here: Point) -> bool:
+        """True when the track has a new point."""
+        self._here = here
+        return self.track.add(here)
 
     def take_event(self, event: dict[str, Any]) -> bool:
         """False when it is one of the last that came before."""
@@ -54,7 +60,6 @@ class VehicleView:
         current = self._reader.current()
         message = current.message or {}
         silent_s = self.silent_s()
-        last = self.track.points[-1] if self.track.points else None
         return {
             "vehicle": self.name,
             "state": current.state,
@@ -62,7 +67,7 @@ class VehicleView:
             "confidence": _share(current.probabilities, current.state),
             "silent_s": None if silent_s is None else round(silent_s, 1),
             "speed_mps": _number(message.get("speed_mps")),
-            "position": None if last is None else [last.latitude, last.longitude],
+            "position": None if self._here is None else [self._here.latitude, self._here.longitude],
             "points": len(self.track.points),
             "version": str(message.get("version", ""))[:LONGEST_TEXT],
             "refused": self.refused,

@@ -72,10 +72,10 @@ class FleetApp:
     async def stream(self, request: Request) -> Response:
         if self._readers >= self._clients:
             return PlainTextResponse("too many readers", 503)
-        self._readers += 1
         return StreamingResponse(self._ticks(request), media_type="text/event-stream")
 
     async def _ticks(self, request: Request) -> AsyncIterator[str]:
+        self._readers += 1
         try:
             while self._guard.goes_on(request.headers):
                 news = {"vehicles": self._fleet.rows(), "health": self._health()}

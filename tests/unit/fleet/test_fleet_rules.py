@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from typing import Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_vehicle_cannot_speak_for_another() -> None:
     assert fleet.refused == 2
 
 
-@pytest.mark.parametrize("name", ["", "-van", "a b", "a\x00", "x" * 65, "van/../bus"])
+@pytest.mark.parametrize("name", ["", "-van", "a b", "a\x00", "van\n", "x" * 65, "van/../bus"])
 def test_odd_names_make_nobody_known(name: str) -> None:
     fleet = Kept()
     fleet.say(road("dry", 1, vehicle=name), name)
@@ -94,6 +95,14 @@ def test_positions_become_a_track_with_the_state_at_each_point() -> None:
     assert [point.state for point in points] == ["dry", "dry", "icy"]
     assert [record.point for record in fleet.records if isinstance(record, StoredPoint)] == points
     assert (fleet.rows()[0]["position"], fleet.rows()[0]["speed_mps"]) == ([47.002, 8.0], 13.9)
+
+
+def test_the_vehicle_is_where_it_is_now_however_coarse_its_track() -> None:
+    fleet = Kept()
+    for number in range(3):
+        fleet.say(road("dry", number, position={**PLACE, "latitude": 47.0 + 1e-5 * number}))
+    assert len(fleet.tracks()["van"]) == 1
+    assert fleet.rows()[0]["position"] == [47.00002, 8.0]
 
 
 def test_an_event_that_comes_twice_is_kept_once_and_shown_newest_first() -> None:
@@ -112,7 +121,7 @@ def test_hostile_events_are_refused() -> None:
     for change in ({"seq": -1}, {"seq": 10**30}, {"severity": "x" * 99}, {"utc": None}, {"details": []}):
         values = {key: value for key, value in {**good, **change}.items() if key != "crc32"}
         body = json.dumps(values, separators=(",", ":"))
-        crc = fleet_module.parse.__globals__["zlib"].crc32(body.encode())
+        crc = zlib.crc32(body.encode())
         fleet.take("edge_road/van/events", json.dumps({**values, "crc32": crc}).encode())
     assert fleet.rows() == []
     assert fleet.refused == 5
