@@ -24,6 +24,7 @@ from edge_road.training.batches import Batches
 from edge_road.training.checkpoint import Identity, encode_tensors
 from edge_road.training.distributed import joined_group
 from edge_road.training.journal import EpochRecord
+from edge_road.training.memory import keep_freed_memory
 from edge_road.training.methods import build_method
 from edge_road.training.pictures import open_pictures
 from edge_road.training.progress import Progress
@@ -80,6 +81,7 @@ def _train(recipe: Recipe, run: Path, progress: Progress, group: Group, watch: W
 def _prepare_machine(settings: TrainingSettings, group: Group) -> torch.device:
     if settings.threads:
         torch.set_num_threads(settings.threads)
+    keep_freed_memory()
     cv2.setNumThreads(1)  # our own threads prepare batches; OpenCV's would compete with torch
     if settings.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("there is no CUDA device", where="training.device", fix="device = 'auto' or 'cpu'")
