@@ -14,9 +14,6 @@ import numpy as np
 
 from edge_road.errors import BackendError
 from edge_road.export.exporting import Exporter
-from edge_road.export.half import to_float16
-from edge_road.export.qat import first_layers
-from edge_road.export.quantize import quantize
 from edge_road.frames import Images
 
 MODELOPT_CHILD = """
@@ -44,12 +41,6 @@ class Workshop:
     def with_target(self, **changes: object) -> bytes:
         target = self.exporter.target.model_copy(update=changes)
         return replace(self.exporter, target=target).make_int8(self.float_bytes)[0]
-
-    def everything_untrained(self) -> bytes:
-        """The start of training: depthwise layers in INT8 too, scales from calibration alone."""
-        layers = first_layers(self.float_bytes, self.images(), self.exporter.target)
-        content = quantize(self.float_bytes, layers, layers)
-        return to_float16(content, self.exporter.largest_values(self.float_bytes))
 
     def onnx_runtime(self, *, symmetric: bool) -> bytes:
         """ONNX Runtime's own quantiser: its defaults, or symmetric min-max of every operator."""
@@ -112,6 +103,6 @@ RECIPES: dict[str, Int8Recipe] = {
     "modelopt": Int8Recipe("modelopt, defaults", lambda shop: shop.modelopt_default()),
     "mixed": Int8Recipe("ours, depthwise in float16", lambda shop: shop.with_target(quantization="mixed")),
     "search": Int8Recipe("ours, sensitivity search", lambda shop: shop.with_target(quantization="search")),
-    "everything": Int8Recipe("ours, every layer INT8", lambda shop: shop.everything_untrained()),
+    "all": Int8Recipe("ours, every layer INT8", lambda shop: shop.with_target(quantization="all")),
     "qat": Int8Recipe("ours, every layer INT8, trained", lambda shop: shop.with_target(quantization="qat")),
 }

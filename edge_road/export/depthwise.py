@@ -1,7 +1,8 @@
-"""Depthwise convolutions in INT8, for models that are trained with it.
+"""Depthwise convolutions in INT8 too.
 
-Rounded after training they cost too much (see docs/export.md), so only quantisation-aware training uses them.
-Each channel has a weight scale of its own, so the inputs may be widened channel by channel at no cost.
+With one scale for all channels of their inputs they ruin a MobileNet (see docs/export.md). But each channel
+has a weight scale of its own: the inputs may be widened channel by channel until all reach equally far, at no
+cost in the weights (the exact case of cross-layer equalisation, Nagel et al. 2019, section 4.1).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import numpy as np
 from onnx import NodeProto, numpy_helper
 
 from edge_road.export.balance import widen
-from edge_road.export.calibration import Activations
+from edge_road.export.calibration import Activations, sample_activations
 from edge_road.export.onnx_edit import read_model
-from edge_road.export.quantize import Int8Layer, quantize_weight, step_of
+from edge_road.export.quantize import Int8Layer, int8_layers, quantize_weight, quantized_tensors, step_of
 from edge_road.export.reach import reach
 from edge_road.export.target import CalibrationSettings
+from edge_road.frames import Images
 
 
 def depthwise_nodes(onnx_bytes: bytes) -> list[NodeProto]:
@@ -25,6 +27,18 @@ def depthwise_nodes(onnx_bytes: bytes) -> list[NodeProto]:
 
 def depthwise_tensors(onnx_bytes: bytes) -> list[str]:
     return list(dict.fromkeys(node.input[0] for node in depthwise_nodes(onnx_bytes)))
+
+
+def all_layers(
+    onnx_bytes: bytes, images_NHWC: Images, settings: CalibrationSettings, seed: int = 0
+) -> dict[str, Int8Layer]:
+    """Every convolution and linear layer of a graph, by node name."""
+    tensors = list(dict.fromkeys([*quantized_tensors(onnx_bytes), *depthwise_tensors(onnx_bytes)]))
+    activations = sample_activations(onnx_bytes, tensors, images_NHWC, seed)
+    return {
+        **int8_layers(onnx_bytes, activations, settings),
+        **depthwise_layers(onnx_bytes, activations, settings),
+    }
 
 
 def depthwise_layers(

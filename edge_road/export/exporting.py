@@ -11,6 +11,7 @@ from edge_road.bundle import Calibration, Precision
 from edge_road.errors import GateRefused
 from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.coverage import excess_noise
+from edge_road.export.depthwise import all_layers
 from edge_road.export.footprint import Footprint, footprint
 from edge_road.export.gate import Built, Parity, Verdict, judge_float, judge_machine, judge_reduced
 from edge_road.export.half import to_float16
@@ -140,7 +141,7 @@ class Exporter:
 
     def make_float16(self, onnx_bytes: bytes) -> bytes:
         with self.steps.step("make float16") as outcome:
-            half_bytes = to_float16(onnx_bytes, self.largest_values(onnx_bytes))
+            half_bytes = to_float16(onnx_bytes, self._largest_values(onnx_bytes))
             outcome.text = f"{len(half_bytes) / 1e6:.1f} MB"
         return half_bytes
 
@@ -148,12 +149,13 @@ class Exporter:
         images_NHWC = self.material.calibration_images(self.target)
         train = self.target.quantization == "qat"
         layers = self._train(onnx_bytes) if train else self._calibrate(onnx_bytes, images_NHWC)
+        may_stay_float = self.target.quantization in ("mixed", "search")
         with self.steps.step("make INT8") as outcome:
-            kept = set() if train else self._float_layers(onnx_bytes, layers, images_NHWC)
+            kept = self._float_layers(onnx_bytes, layers, images_NHWC) if may_stay_float else set()
             chosen = [name for name in layers if name not in kept]
             int8_bytes = quantize(onnx_bytes, layers, chosen)
             if self.target.float16:
-                int8_bytes = to_float16(int8_bytes, self.largest_values(onnx_bytes))
+                int8_bytes = to_float16(int8_bytes, self._largest_values(onnx_bytes))
             share = int8_work_share(int8_bytes)
             outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {share:.0%} of the work"
         digest = sha256(images_NHWC.tobytes())
@@ -162,9 +164,12 @@ class Exporter:
     def _calibrate(self, onnx_bytes: bytes, images_NHWC: Images) -> Int8Layers:
         settings = self.target.calibration
         with self.steps.step("calibrate") as outcome:
-            tensors = quantized_tensors(onnx_bytes)
-            activations = sample_activations(onnx_bytes, tensors, images_NHWC, self.target.seed)
-            layers = int8_layers(onnx_bytes, activations, settings)
+            if self.target.quantization == "all":
+                layers = all_layers(onnx_bytes, images_NHWC, settings, self.target.seed)
+            else:
+                tensors = quantized_tensors(onnx_bytes)
+                activations = sample_activations(onnx_bytes, tensors, images_NHWC, self.target.seed)
+                layers = int8_layers(onnx_bytes, activations, settings)
             outcome.text = f"{len(images_NHWC)} images, {len(layers)} layers, {settings.method}"
         return layers
 
@@ -212,7 +217,7 @@ class Exporter:
         )
         return set(choice.kept_float)
 
-    def largest_values(self, onnx_bytes: bytes) -> dict[str, float]:
+    def _largest_values(self, onnx_bytes: bytes) -> dict[str, float]:
         return largest_values(onnx_bytes, self.material.training.draw(RANGE_IMAGES, 0).images_NHWC)
 
     def _measure(self, onnx_bytes: bytes, precision: Precision) -> Measured:

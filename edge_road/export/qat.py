@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from edge_road.export.calibration import sample_activations, with_perturbations
-from edge_road.export.depthwise import depthwise_layers, depthwise_tensors
+from edge_road.export.calibration import with_perturbations
+from edge_road.export.depthwise import all_layers
 from edge_road.export.material import Material
 from edge_road.export.measure import open_predictor
 from edge_road.export.onnx_edit import read_model
@@ -22,9 +22,7 @@ from edge_road.export.quantize import (
     Int8Layers,
     balanced_name,
     bias_of,
-    int8_layers,
     output_axis,
-    quantized_tensors,
 )
 from edge_road.export.reach import LEVELS, half_scales
 from edge_road.export.target import Target
@@ -43,7 +41,7 @@ class Trained:
 
 def train_int8(onnx_bytes: bytes, material: Material, target: Target) -> Trained:
     """Layers for `quantize`: all that a graph has, depthwise ones too."""
-    start = first_layers(onnx_bytes, material.calibration_images(target), target)
+    start = all_layers(onnx_bytes, material.calibration_images(target), target.calibration, target.seed)
     twin = twin_of(onnx_bytes, start)
     teacher = open_predictor(onnx_bytes, "float32", material)
 
@@ -61,16 +59,6 @@ def train_int8(onnx_bytes: bytes, material: Material, target: Target) -> Trained
         seed=target.seed,
     )
     return Trained(learnt_layers(twin, start), errors)
-
-
-def first_layers(onnx_bytes: bytes, images_NHWC: Images, target: Target) -> dict[str, Int8Layer]:
-    tensors = list(dict.fromkeys([*quantized_tensors(onnx_bytes), *depthwise_tensors(onnx_bytes)]))
-    activations = sample_activations(onnx_bytes, tensors, images_NHWC, target.seed)
-    settings = target.calibration
-    return {
-        **int8_layers(onnx_bytes, activations, settings),
-        **depthwise_layers(onnx_bytes, activations, settings),
-    }
 
 
 def learnt_layers(twin: OnnxTwin, start: Int8Layers) -> dict[str, Int8Layer]:

@@ -106,8 +106,7 @@ class Int8Limits(Limits):
 
 
 class MachineLimits(StrictModel):
-    """For every model on the machine that exports: ONNX Runtime, one thread. Generous, because a laptop is no
-    vehicle: they catch a model that is of another size altogether."""
+    """For each model where it is exported, on one thread of ONNX Runtime; a laptop is no vehicle."""
 
     measure: bool = True
     latency_ms: float = Field(default=1000.0, gt=0.0)
@@ -171,9 +170,10 @@ class Target(StrictModel):
     """try a float16 model too"""
     int8: bool = True
     """try an INT8 model too"""
-    quantization: Literal["mixed", "search", "qat"] = "mixed"
-    """which layers stay in float: a fixed number of the most sensitive ones, or as few as the limits allow;
-    qat: none, after a few epochs of training with INT8 in the graph"""
+    quantization: Literal["mixed", "search", "all", "qat"] = "mixed"
+    """which layers stay in float: mixed: the depthwise ones and a fixed number of the most sensitive; search:
+    the depthwise ones and as few others as the limits allow; all: none; qat: none, and a few epochs of
+    training with INT8 in the graph"""
     tensorrt: bool = True
     """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed"""
     seed: int = Field(default=0, ge=0)

@@ -125,7 +125,7 @@ def test_a_comparison_becomes_a_table_and_is_measured_once(
     (tmp_path / "target.toml").write_text('name = "test"\n[calibration]\nimages = 8\n')
     words = [str(tmp_path / "comparison"), "--row", "softmax", "--out", str(tmp_path / "out"), "--runs", "2"]
     words += ["--target", str(tmp_path / "target.toml"), "--perturbations", "gaussian_40,stripes"]
-    words += ["--recipes", "mixed,everything"]
+    words += ["--recipes", "mixed,all"]
     assert quantization_folds.main(words) == 0
     table = (tmp_path / "out" / "table.md").read_text()
     assert "6 test pictures of 1 runs" in table

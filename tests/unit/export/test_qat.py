@@ -9,10 +9,11 @@ from tiny_onnx import SIZE, conv_bytes, noise_images
 
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.conditions import ClassList
+from edge_road.export.depthwise import all_layers
 from edge_road.export.onnx_edit import read_model
-from edge_road.export.qat import first_layers, learnt_layers, twin_of
+from edge_road.export.qat import learnt_layers, twin_of
 from edge_road.export.quantize import Int8Layer, int8_work_share, quantize
-from edge_road.export.target import Target
+from edge_road.export.target import CalibrationSettings
 from edge_road.frames import Prediction
 from edge_road.nn.distill import Taught, fine_tune
 
@@ -32,7 +33,7 @@ def taught(count: int, seed: int) -> Taught:
 
 @pytest.fixture(scope="module")
 def start() -> dict[str, Int8Layer]:
-    return first_layers(GRAPH, noise_images(24), Target(name="test"))
+    return all_layers(GRAPH, noise_images(24), CalibrationSettings())
 
 
 @pytest.fixture(scope="module")
