@@ -8,6 +8,7 @@ Needs mosquitto. The service runs with a store and one reader of its stream, as 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import threading
@@ -74,7 +75,10 @@ def wrong_states(service: FleetService, traffic: Traffic) -> int:
 
 
 def read_stream(url: str) -> None:
-    with httpx.stream("GET", f"{url}/stream", timeout=None) as answer:
+    with (
+        contextlib.suppress(httpx.TransportError),  # the service has ended
+        httpx.stream("GET", f"{url}/stream", timeout=None) as answer,
+    ):
         for _ in answer.iter_lines():
             pass
 
