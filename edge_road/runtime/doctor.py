@@ -55,14 +55,19 @@ def examine() -> list[Finding]:
 
 def _machine() -> list[Finding]:
     facts, thermal = machine_facts(), ThermalSettings()
-    words = [facts.model, facts.l4t and f"L4T {facts.l4t} (JetPack {facts.jetpack or '?'})", facts.cpu]
-    words += [f"{facts.cores} cores", facts.memory_mb and f"{facts.memory_mb} MB"]
+    texts = (
+        facts.model,
+        facts.l4t and f"L4T {facts.l4t} (JetPack {facts.jetpack or '?'})",
+        facts.cpu,
+        f"{facts.cores} cores",
+        None if facts.memory_mb is None else f"{facts.memory_mb} MB",
+    )
     hottest_c, mode = hottest_zone_c(thermal.zones), power_mode(thermal.power_mode)
     heat = "no thermal zone" if hottest_c is None else f"{hottest_c:.0f} C"
     cool = hottest_c is None or hottest_c < thermal.hot_c
     slow = held_back()
     return [
-        Finding("machine", True, ", ".join(str(word) for word in words if word)),
+        Finding("machine", True, ", ".join(filter(None, texts))),
         Finding("temperature", cool, heat, "the daemon looks less often when it is hot"),
         Finding("power mode", True, mode or "not a Jetson"),
         Finding(
