@@ -74,6 +74,8 @@ def load_model(vehicle: Vehicle) -> LoadedModel:
     log.info("bundle %s, %s", bundle.digest[:16], bundle.trust_text)
     if vehicle.backend == "auto":
         return _fastest(bundle, vehicle)
+    if vehicle.backend == "tensorrt":
+        return _engine_or_onnx(bundle, vehicle)
     return _open(bundle, Candidate(vehicle.backend, vehicle.precision), vehicle)
 
 
@@ -116,12 +118,34 @@ def median_s(predictor: Predictor, images_NHWC: Images, clock: Clock | None = No
     return statistics.median(took_ns[WARM_UP:]) / 1e9
 
 
+def _engine_or_onnx(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
+    """This device's engine; as long as none serves, ONNX Runtime does, and the log says why."""
+    from edge_road.backends.engine_life import open_best
+    from edge_road.backends.engine_store import store_of
+
+    bundle.artefact(vehicle.precision)  # a precision that the bundle lacks is a mistake in the vehicle file
+    batch = max(1, len(vehicle.regions))
+    opened = open_best(bundle, vehicle.precision, store_of(bundle.path), batch=batch, threads=vehicle.threads)
+    if opened.degraded:
+        log.warning(
+            "no %s engine serves (%s); ONNX Runtime does. Build one with: edge-road engine build %s",
+            vehicle.precision,
+            opened.degraded,
+            bundle.path,
+        )
+    return _loaded(bundle, opened.predictor, opened.precision)
+
+
 def _open(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> LoadedModel:
-    artefact = bundle.artefact(candidate.precision)
-    predictor = _predictor(bundle, candidate, vehicle)
+    bundle.artefact(candidate.precision)
+    return _loaded(bundle, _predictor(bundle, candidate, vehicle), candidate.precision)
+
+
+def _loaded(bundle: Bundle, predictor: Predictor, precision: Precision) -> LoadedModel:
+    artefact = bundle.artefact(precision)
 
     def self_test() -> float:
-        return check_probe(predictor, bundle.probe(), candidate.precision)
+        return check_probe(predictor, bundle.probe(), precision)
 
     self_test()
     return LoadedModel(
