@@ -47,6 +47,8 @@ class AugmentSettings(StrictModel):
 class OptimizerSettings(StrictModel):
     name: Literal["adam", "adamw", "sgd"] = "adam"
     learning_rate: Positive = 1e-4
+    head_factor: Positive = 1.0
+    """how many times faster the layers behind the backbone learn, which no pretraining has seen"""
     weight_decay: NotNegative = 0.0
     momentum: float = Field(default=0.9, ge=0.0, lt=1.0)
     """SGD only; always Nesterov's"""

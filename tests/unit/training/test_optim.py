@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from edge_road.recipe import OptimizerSettings
-from edge_road.training.optim import build_optimizer, learning_rate
+from edge_road.training.optim import build_optimizer, learning_rate, set_learning_rate
 
 
 def rate(progress: float, epochs: int = 70, **settings: Any) -> float:
@@ -75,3 +75,12 @@ def test_frozen_parameters_stay_out() -> None:
     model.weight.requires_grad = False
     optimizer = build_optimizer(dict(model.named_parameters()), OptimizerSettings())
     assert [p for group in optimizer.param_groups for p in group["params"]] == [model.bias]
+
+
+def test_new_layers_learn_faster_than_the_backbone() -> None:
+    model = nn.ModuleDict({"backbone": nn.Linear(2, 2), "classifier": nn.Linear(2, 2)})
+    optimizer = build_optimizer(dict(model.named_parameters()), OptimizerSettings(head_factor=10.0))
+    set_learning_rate(optimizer, 0.5)
+    rates = {p: group["lr"] for group in optimizer.param_groups for p in group["params"]}
+    assert [rates[p] for p in model["backbone"].parameters()] == [0.5, 0.5]
+    assert [rates[p] for p in model["classifier"].parameters()] == [5.0, 5.0]
