@@ -83,15 +83,24 @@ def test_the_broker_may_go_and_come_back(tmp_path: Path, broker: Broker) -> None
 
 
 def test_the_pages_door_is_the_daemons(tmp_path: Path, broker: Broker) -> None:
-    with FleetService(tmp_path, broker) as service:
+    token = tmp_path / "token"
+    token.write_text("a-long-secret\n")
+    with FleetService(tmp_path, broker, "--token-file", str(token), "--name", "fleet.example") as service:
         page = service.get("")
         assert "default-src 'self'" in page.headers["content-security-policy"]
         assert httpx.get(service.url, headers={"host": "evil.example"}).status_code == 421
         assert httpx.get(service.url, headers={"origin": "https://evil.example"}).status_code == 403
         assert service.get("vehicles/nobody/events").status_code == 404
         assert service.get("..%2f..%2fetc%2fpasswd").status_code == 404
-        for name in ("page.css", "fleet.css", "fleet.js", "map.js", "icon.svg"):
+        for name in ("page.css", "fleet.css", "fleet.js", "map.js", "icon.svg", "login.html", "login.js"):
             assert service.get(name).status_code == 200, name
+        with httpx.Client(base_url=service.url, headers={"host": "fleet.example"}, timeout=10) as stranger:
+            assert stranger.get("/").headers["location"] == "/login.html"
+            assert stranger.get("/vehicles").status_code == 401
+            assert stranger.post("/login", json={"token": "a-guess"}).status_code == 401
+            cookie = stranger.post("/login", json={"token": "a-long-secret"}).headers["set-cookie"]
+            signed_in = {"cookie": cookie.partition(";")[0]}
+            assert stranger.get("/vehicles", headers=signed_in).json() == []
 
 
 @pytest.mark.parametrize("seconds", [float(os.environ.get("FLEET_SECONDS", "10"))])
