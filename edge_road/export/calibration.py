@@ -127,9 +127,13 @@ def _run(
 
     model = read_model(onnx_bytes)
     present = {value.name for value in model.graph.output}
+    inner = onnx.shape_inference.infer_shapes(model).graph.value_info
+    types = {value.name: value.type.tensor_type.elem_type for value in inner}
     for name in tensors:
         if name not in present:
-            described = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+            described = onnx.helper.make_tensor_value_info(
+                name, types.get(name, onnx.TensorProto.FLOAT), None
+            )
             model.graph.output.append(described)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1

@@ -20,7 +20,8 @@ _STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .6rem; text-align: left }
 tr + tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent) }
-td.number { text-align: right; font-variant-numeric: tabular-nums } .refused { color: #d33; font-weight: 600 }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+.refused { color: #d33; font-weight: 600 }
 svg { width: 100%; height: auto } .note { opacity: .75 }
 """
 
@@ -59,7 +60,7 @@ def _section(name: str, judged: VerifyOf) -> str:
     reasons = "".join(f'<li class="refused">{escape(reason)}</li>' for reason in judged.reasons)
     picture = _bars(name, checks) if checks else ""
     rows = "".join(map(_row, checks))
-    head = "<tr><th>figure</th><th>measured</th><th>limit</th><th></th></tr>"
+    head = '<tr><th>figure</th><th class="number">measured</th><th class="number">limit</th><th></th></tr>'
     note = ""
     if judged.machine:
         note = '<p class="note">Time and memory: ONNX Runtime, one thread, on the machine that exported.</p>'

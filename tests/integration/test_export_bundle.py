@@ -25,6 +25,9 @@ from edge_road.cli import command
 from edge_road.datasets.decode import read_image
 from edge_road.evaluation.smoke import SMOKE_TESTS
 from edge_road.export import exporting, onnx_graph
+from edge_road.export.footprint import Footprint
+from edge_road.export.gate_file import read_verify_file
+from edge_road.export.onnx_edit import read_model
 from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
 from edge_road.trust import Trust
@@ -191,6 +194,56 @@ def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
     assert report["artefacts"]["int8"]["reasons"][0] in text
     assert command("verify", [str(made.path)]) == 0
     assert "int8 was refused at export" in capsys.readouterr().out
+
+
+def heavy_inputs(bundle: Bundle) -> list[str]:
+    graph = read_model(bundle.model_bytes("int8")).graph
+    return [name for node in graph.node if node.op_type in ("Conv", "Gemm") for name in node.input[:2]]
+
+
+def test_trained_with_int8_every_layer_is_int8_and_the_labels_stay(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (quick / "quick.toml").write_text(QUICK.replace("robustness = 24", "robustness = 24\ngeometry = 24"))
+    assert export_quickly(quick, "--qat", "1", "--require", "int8") == 0
+    text = capsys.readouterr().out
+    assert "train INT8" in text
+    assert "1 epochs, error" in text
+    made = load_bundle(quick / "bundles" / "tiny-0001")
+    assert made.manifest.calibration is not None
+    assert made.manifest.calibration.method.endswith("1 epochs of training")
+    assert all(name.endswith("_dq") for name in heavy_inputs(made))
+    checks = read_verify_file(quick / "bundles" / "tiny-0001.verify.json").artefacts["int8"].checks
+    assert {check.name: check.value for check in checks}["agreement with float"] >= 0.95
+
+
+def test_every_layer_int8_without_training(quick: Path) -> None:
+    (quick / "quick.toml").write_text(QUICK.replace("tensorrt =", 'quantization = "all"\ntensorrt ='))
+    assert export_quickly(quick, "--require", "int8") == 0
+    assert all(name.endswith("_dq") for name in heavy_inputs(load_bundle(quick / "bundles" / "tiny-0001")))
+
+
+def test_no_epochs_of_training_are_a_mistake(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export_quickly(quick, "--qat", "0") == 2
+    assert "--qat" in capsys.readouterr().err
+
+
+def test_a_machine_too_slow_for_the_limits_refuses_the_model_and_the_digest_holds_no_time(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([5.0, 50.0])
+    measured = lambda *_: Footprint(latency_ms=next(times), memory_mb=90)  # noqa: E731
+    monkeypatch.setattr(exporting, "footprint", measured)
+    limits = "measure = true\nlatency_ms = 20.0"
+    (quick / "quick.toml").write_text(QUICK.replace("measure = false", limits))
+    assert export_quickly(quick) == 0
+    assert "time of an image here, ms 50 (at most 20)" in capsys.readouterr().out
+    made = load_bundle(quick / "bundles" / "tiny-0001")
+    assert list(made.manifest.artefacts) == ["float32"]
+    report = json.loads(made.contents["report.json"])["artefacts"]["int8"]
+    assert report["released"] is False
+    assert "50" not in " ".join(report["reasons"])
+    assert (quick / "bundles" / "tiny-0001.verify.html").read_text().count("<svg") == 2
 
 
 def test_a_model_that_must_be_there_and_is_refused_is_exit_6(

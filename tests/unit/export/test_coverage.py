@@ -8,6 +8,7 @@ from tiny_onnx import conv_bytes, noise_images
 
 from edge_road.export.calibration import sample_activations
 from edge_road.export.coverage import excess_noise, excess_of
+from edge_road.export.half import to_float16
 from edge_road.export.quantize import int8_layers, quantize, quantized_tensors
 from edge_road.export.target import CalibrationSettings
 
@@ -44,3 +45,12 @@ def test_a_model_calibrated_with_dark_pictures_is_told_from_a_proper_one(refit: 
     assert proper < 3
     assert dark is not None
     assert dark > 4 * proper
+
+
+def test_a_model_with_float16_between_its_int8_layers_is_judged_alike() -> None:
+    content = conv_bytes()
+    activations = sample_activations(content, quantized_tensors(content), noise_images(16, seed=1))
+    layers = int8_layers(content, activations, CalibrationSettings(refit=False))
+    int8 = quantize(content, layers, layers)
+    found = [excess_noise(model, noise_images(16)) for model in (int8, to_float16(int8, {}))]
+    assert found[0] == pytest.approx(found[1], rel=0.05)
