@@ -243,6 +243,7 @@ def start_plainly(tmp_path: Path) -> subprocess.Popen[bytes]:
 def test_a_reader_that_stands_still_cannot_hold_up_the_end(tmp_path: Path) -> None:
     process = start_plainly(tmp_path)
     try:
+        wait_until((tmp_path / "runs" / ".locks" / "test.lock").exists)  # it answers signals from here on
         time.sleep(3)  # far more than the pipe can hold
         began_s = time.monotonic()
         process.terminate()
