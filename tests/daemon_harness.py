@@ -163,7 +163,7 @@ def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
             folder.mkdir()
             try:
                 return scenario(tmp_path=folder, **fixtures)
-            except AssertionError:
+            except (AssertionError, subprocess.TimeoutExpired):
                 if attempt == 2:
                     raise
 
