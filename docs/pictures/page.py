@@ -91,7 +91,7 @@ def take_picture(port: int, options: argparse.Namespace) -> None:
 def make_small(path: Path) -> None:
     """256 colours are enough to show what a page looks like."""
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(256).save(path, optimize=True)
+        picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
 
 
 def sign_in(page: Any, home: str) -> None:
