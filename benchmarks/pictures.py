@@ -26,7 +26,7 @@ def bars(panels: Mapping[str, Mapping[str, Spread]]) -> bytes:
         colours = [SERIES_COLORS[0] if name.startswith(OURS) else GREY for name in names]
         axes.barh(names, middles, xerr=spans, color=colours, error_kw={"ecolor": INK, "lw": 1, "capsize": 2})
         axes.set_title(title, fontsize=9, loc="left")
-        axes.set_xlim(0, 1.25 * max(spread.high for spread in found))
+        axes.set_xlim(0, 1.25 * max(1e-9, *(spread.high for spread in found)))
         for position, spread in enumerate(found):
             axes.text(spread.high, position, f"  {_short(spread.median)}", va="center", fontsize=8, color=INK)
         _tidy(axes)

@@ -95,8 +95,9 @@ def _outcome(reports: Sequence[Report], contest: Contest, effort: Effort) -> Out
     found = [_by_rival(report) for report in reports]
     rivals = list(found[0])
     recipe = contest.recipe
+    columns = COLUMNS if effort.int8 else COLUMNS[:-2]
     rows = [
-        (rival, *(_cell([seed[rival] for seed in found], column) for column in COLUMNS)) for rival in rivals
+        (rival, *(_cell([seed[rival] for seed in found], column) for column in columns)) for rival in rivals
     ]
     return Outcome(
         name="quality",
@@ -108,7 +109,7 @@ def _outcome(reports: Sequence[Report], contest: Contest, effort: Effort) -> Out
             "the peers twice the epochs, because ours shows each picture clean and noisy. Danger: icy "
             "called dry or wet."
         ),
-        tables=[Table("Percent", ("", *COLUMNS), rows)],
+        tables=[Table("Percent", ("", *columns), rows)],
         claims=_claims(reports, found, rivals),
         figures={"seeds": found, "epochs": recipe.training.epochs},
         picture=pictures.bars(

@@ -12,7 +12,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parent / ".venv"
+HOME = Path(__file__).resolve().parents[2] / ".venv" / "peers"
 PYTHON = HOME / "bin" / "python"
 PACKAGES = ("ultralytics",)
 

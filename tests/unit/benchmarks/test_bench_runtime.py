@@ -12,6 +12,7 @@ import av
 
 from benchmarks import runtime, runtime_material
 from benchmarks.package_size import installed_mb
+from benchmarks.peers import setup
 
 
 @pytest.fixture
@@ -47,3 +48,24 @@ def test_the_daemon_is_measured_beside_the_bare_loop() -> None:
     assert rows == {runtime.OURS, runtime.LIMIT}
     (figures,) = outcome.figures["rounds"][runtime.OURS]
     assert all(value > 0 for value in figures.values())
+
+
+def test_peers_that_are_not_installed_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    material = runtime_material.Material(tmp_path)
+    monkeypatch.setattr(runtime, "python_of_peers", lambda: tmp_path / "python")
+    assert runtime.PEER in runtime._rivals(material, runtime.Plan())
+    monkeypatch.setattr(runtime, "python_of_peers", lambda: None)
+    assert runtime._rivals(material, runtime.Plan()).keys() == {runtime.OURS, runtime.PACED, *runtime.LOOPS}
+
+
+def test_peers_that_cannot_be_installed_stop_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_network() -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(setup, "HOME", tmp_path)
+    monkeypatch.setattr(setup, "install", no_network)
+    assert setup.main() == 0
+    assert "no network" in capsys.readouterr().err
+    assert setup.python_of_peers() is None
