@@ -29,6 +29,8 @@ class Balance:
 
     gain_C: Floats
     shift_C: Floats
+    keeps_zero: bool = False
+    """there is no shift"""
 
     def apply(self, values_SC: Floats) -> Floats:
         return np.asarray(values_SC * self.gain_C + self.shift_C, np.float32)
@@ -52,7 +54,7 @@ def widen(samples_SC: Floats) -> Balance:
     They pad with zeros, so zero stays zero.
     """
     width_C = np.abs(samples_SC).max(axis=0).astype(np.float64)
-    return Balance(_gain(width_C, 1.0).astype(np.float32), np.zeros_like(samples_SC[0]))
+    return Balance(_gain(width_C, 1.0).astype(np.float32), np.zeros_like(samples_SC[0]), keeps_zero=True)
 
 
 def _gain(width_C: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:

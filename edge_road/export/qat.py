@@ -98,7 +98,7 @@ def _as_values(node: NodeProto, layer: Int8Layer, tensors: Mapping[str, TensorPr
         output_axis=axis,
         bias_O=bias_O,
         gain_C=None if found is None else found.gain_C,
-        shift_C=None if found is None else found.shift_C,
+        shift_C=None if found is None or found.keeps_zero else found.shift_C,
     )
 
 

@@ -87,7 +87,7 @@ def balanced_name(tensor: str, found: Balance | None) -> str:
     """Of the tensor that is quantised in place of `tensor`; layers that read it share its scale."""
     if found is None:
         return tensor
-    return f"{tensor}_balanced" if found.shift_C.any() else f"{tensor}_widened"
+    return f"{tensor}_widened" if found.keeps_zero else f"{tensor}_balanced"
 
 
 def quantize_weight(weight: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Floats]:
@@ -206,8 +206,7 @@ class _Editor:
             self._insert("Mul", [name, gain], f"{name}_gained")
             return self._insert("Add", [f"{name}_gained", shift], f"{name}_balanced")
 
-        result = balanced_name(name, found)
-        return self._once(result, widened if result.endswith("_widened") else balanced)
+        return self._once(balanced_name(name, found), widened if found.keeps_zero else balanced)
 
     def _activation(self, name: str, layer: Int8Layer) -> str:
         parameters = [
