@@ -1,7 +1,7 @@
 """The one place that sets up logging: plain lines on a terminal, JSON lines elsewhere.
 
 What is logged may come from outside (URLs, labels, file names), so control characters are escaped
-and passwords in URLs are masked.
+and passwords in URLs are masked. A storm of one kind of line is cut short: logs fill disks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from datetime import datetime, timezone
 from typing import TextIO
 
-from edge_road.clock import utc_text
+from edge_road.clock import Clock, SystemClock, utc_text
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
 _SECRET = re.compile(r"(?i)\b(token|password|passwd|secret|api_?key)(=|%3d|\s*:\s*)[^\s&\"']+")
@@ -31,7 +31,34 @@ def set_up_logging(stream: TextIO | None = None, level: int = logging.INFO) -> N
     stream = stream or sys.stderr
     sink = logging.StreamHandler(stream)
     sink.setFormatter(PlainLines() if stream.isatty() else JsonLines())
+    sink.addFilter(Sparing())
     logging.basicConfig(level=level, handlers=[sink], force=True)
+
+
+class Sparing(logging.Filter):
+    """At most `MOST` warnings of one kind in `WINDOW_S`; the next one says how many were left out."""
+
+    MOST, WINDOW_S, KINDS = 30, 60.0, 256
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        super().__init__()
+        self._clock = clock or SystemClock()
+        self._told: dict[tuple[str, str], tuple[int, int]] = {}
+        """kind -> when its window began, lines since"""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        kind, now_ns = (record.name, str(record.msg)), self._clock.mono_ns()
+        began_ns, count = self._told.get(kind, (now_ns, 0))
+        if now_ns - began_ns >= self.WINDOW_S * 1e9:
+            left_out, began_ns, count = max(0, count - self.MOST), now_ns, 0
+            if left_out:
+                record.msg, record.args = f"{record.getMessage()} ({left_out} more were not shown)", None
+        if len(self._told) >= self.KINDS and kind not in self._told:
+            self._told.clear()  # words of others may differ every time; ours are few
+        self._told[kind] = (began_ns, count + 1)
+        return count < self.MOST
 
 
 class PlainLines(logging.Formatter):

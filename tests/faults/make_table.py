@@ -64,8 +64,8 @@ One line per measurement of the fault tests (`tests/faults`, `tests/attacks`); t
 fault matrix. *Told* is the time from the fault to the message that names it, *back* the time from the end of
 the fault to the next road state; the promise stands in brackets, and a test fails when it is broken (on a
 machine with more work than cores it allows as many times more; the table does not). Times include the test's
-own process switching on a shared machine. Nothing here was done on a vehicle: rows that
-need hardware (a GPU, a Jetson, a camera) are tested at the boundary of the process, as *how* says.
+own process switching on a shared machine. Nothing here was done on a vehicle: rows that need hardware (a GPU,
+a Jetson, a camera) are tested at the boundary of the process, as *how* says.
 
 Made by `python tests/faults/make_table.py`, which runs the tests ({machine}); do not edit.
 

@@ -190,7 +190,7 @@ def test_a_broker_that_refuses_is_named_and_not_hammered(tmp_path: Path, fault_r
         wait_until(lambda: "refused" in alone.trouble(), timeout_s=30)
     fault_row(
         29, "wrong password, expired certificate, nobody there", state="unchanged", how="real Mosquitto",
-        note=f"each is named in health, e.g. '{told.split(':')[-1].strip()[:60]}'; events wait",
+        note=f"each is named in health, e.g. '{told.split(': ')[-1].split(' (')[0]}'; events wait",
     )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S = 5.0
+MOST_UNFINISHED = 24
+"""connections without a whole request; the oldest goes, so that none of them keeps others out"""
 LARGEST_BODY_BYTES = 64 * 1024
 
 
@@ -15,11 +17,16 @@ class Impatient(H11Protocol):
     """uvicorn's own timeout begins only after the first answer; this one runs until a request is whole."""
 
     _timer: asyncio.TimerHandle | None = None
+    _came_s = 0.0
     _received = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._timer = self.loop.call_later(HEAD_S, self._show_out)
+        self._came_s = self.loop.time()
+        unfinished = [other for other in self.connections if _is_unfinished(other)]
+        if len(unfinished) > MOST_UNFINISHED:
+            min(unfinished, key=lambda other: other._came_s)._show_out()
 
     def data_received(self, data: bytes) -> None:
         self._received += len(data)
@@ -48,3 +55,7 @@ class Impatient(H11Protocol):
     def _show_out(self) -> None:
         if not self._is_answering() and not self.transport.is_closing():
             self.transport.close()
+
+
+def _is_unfinished(other: Any) -> bool:
+    return isinstance(other, Impatient) and not (other._is_answering() or other.transport.is_closing())
