@@ -21,6 +21,8 @@ class Outcome(StrictModel):
     """How the last wish ended."""
 
     bundle: str
+    running: str
+    """the one that runs on"""
     stage: Literal["kept", "refused", "rolled_back"]
     reason: str = ""
     figures: dict[str, float] = Field(default_factory=dict)
@@ -71,14 +73,17 @@ def accepted_bundle(vehicle: str, named: Path | None) -> Path | None:
             "the accepted bundle %s is gone; the one that the vehicle file names runs", choice.running
         )
         return None
+    if choice.running != named:
+        log.warning("the bundle %s was accepted last, and runs instead of %s", choice.running, named)
     return choice.running
 
 
 def settle(vehicle: str, named: Path | None, outcome: Outcome) -> None:
     """The wish is over; a disk that cannot keep it is told of, and the next start tries again."""
     choice = read_choice(vehicle).model_copy(update={"wish": None, "outcome": outcome})
-    if outcome.stage == "kept":
-        choice = choice.model_copy(update={"instead_of": named, "running": Path(outcome.bundle)})
+    refused_by_name = named is not None and outcome.bundle == str(named)
+    if outcome.stage == "kept" or refused_by_name:  # the next start must not run what was refused
+        choice = choice.model_copy(update={"instead_of": named, "running": Path(outcome.running)})
     try:
         write_choice(vehicle, choice)
     except OSError as error:

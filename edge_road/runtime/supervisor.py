@@ -250,7 +250,8 @@ class Supervisor:
             self._before_reload = old
             self._replace_worker()
         elif self._around.bundle_wished():  # for the one that runs already
-            self._settle(Outcome(bundle=str(vehicle.bundle), stage="kept"))
+            bundle = str(vehicle.bundle)
+            self._settle(Outcome(bundle=bundle, running=bundle, stage="kept"))
         self._around.journal.note("config", Severity.NOTE, {"accepted": True})
 
     def _use_model(self, vehicle: Vehicle, loaded: Loaded | None) -> None:

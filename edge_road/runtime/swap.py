@@ -112,8 +112,9 @@ class Swap:
 
     def _conclude(self, stage: str, under: Under, reason: str, figures: dict[str, float]) -> None:
         self._tell(stage, under.new.bundle, reason, figures)
-        outcome = {"bundle": str(under.new.bundle), "stage": stage, "reason": reason, "figures": figures}
-        self._settle(Outcome.model_validate(outcome))
+        running = under.new if stage == "kept" else under.old
+        outcome = {"bundle": str(under.new.bundle), "running": str(running.bundle), "stage": stage}
+        self._settle(Outcome.model_validate({**outcome, "reason": reason, "figures": figures}))
 
     def _tell(
         self, stage: str, bundle: Path | None, reason: str = "", figures: dict[str, float] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -242,8 +241,10 @@ def test_a_model_that_falls_sick_on_probation_gives_way_to_the_old_one(
     assert garage.last("rolled_back")["reason"] == "model_output"
     sick = [m for m in daemon.messages if m.model_digest not in (garage.digest, "none")]
     assert {m.state for m in sick} <= {"dry", "unknown"}
-    outcome = json.loads(choice_file(tmp_path).read_text())["outcome"]
-    assert (outcome["stage"], outcome["reason"]) == ("rolled_back", "model_output")
+    choice = BundleChoice.model_validate_json(choice_file(tmp_path).read_text())
+    assert choice.running == tmp_path / "old", "also at the next start, although the file names the other"
+    assert choice.outcome is not None
+    assert (choice.outcome.stage, choice.outcome.reason) == ("rolled_back", "model_output")
     assert daemon.stderr.count("next start in") == 0, "the old model waited in memory"
 
 

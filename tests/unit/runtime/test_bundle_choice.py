@@ -35,6 +35,14 @@ def made(folder: Path) -> Path:
     return folder
 
 
+def kept(bundle: Path) -> Outcome:
+    return Outcome(bundle=str(bundle), running=str(bundle), stage="kept")
+
+
+def refused(bundle: Path, running: Path) -> Outcome:
+    return Outcome(bundle=str(bundle), running=str(running), stage="refused", reason="disagrees")
+
+
 def test_without_a_file_nothing_is_chosen() -> None:
     assert read_choice("van") == BundleChoice()
     assert accepted_bundle("van", None) is None
@@ -44,7 +52,7 @@ def test_a_kept_bundle_runs_at_the_next_start_instead_of_the_named_one(state: Pa
     named, new = Path("named"), made(state / "new")
     write_wish("van", new)
     assert read_choice("van").wish == new
-    settle("van", named, Outcome(bundle=str(new), stage="kept"))
+    settle("van", named, kept(new))
     assert read_choice("van").wish is None
     assert accepted_bundle("van", named) == new
     assert accepted_bundle("van", Path("another")) is None, "the vehicle file was changed since"
@@ -54,13 +62,20 @@ def test_a_kept_bundle_runs_at_the_next_start_instead_of_the_named_one(state: Pa
 
 def test_a_refused_wish_changes_nothing_but_is_remembered(state: Path) -> None:
     old = made(state / "old")
-    settle("van", None, Outcome(bundle=str(old), stage="kept"))
+    settle("van", None, kept(old))
     write_wish("van", state / "bad")
-    settle("van", None, Outcome(bundle=str(state / "bad"), stage="refused", reason="disagrees"))
+    settle("van", None, refused(state / "bad", old))
     choice = read_choice("van")
     assert (choice.running, choice.wish) == (old, None)
     assert choice.outcome is not None
     assert choice.outcome.reason == "disagrees"
+
+
+def test_a_refused_bundle_that_the_file_names_does_not_run_at_the_next_start(state: Path) -> None:
+    good, bad = made(state / "good"), made(state / "bad")
+    settle("van", bad, refused(bad, running=good))
+    assert accepted_bundle("van", bad) == good
+    assert accepted_bundle("van", good) is None, "the file was mended"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"wish": 3}', b'{"other": 1}', b"\xff\xfe"])
@@ -72,7 +87,7 @@ def test_a_damaged_file_is_no_choice(content: bytes) -> None:
 
 def test_a_full_disk_is_told_and_survived(state: Path, caplog: pytest.LogCaptureFixture) -> None:
     (state / "state").write_text("not a folder")
-    settle("van", None, Outcome(bundle="new", stage="refused"))
+    settle("van", None, refused(Path("new"), Path("old")))
     assert "cannot be kept" in caplog.text
 
 
@@ -87,7 +102,7 @@ def test_the_command_waits_for_the_verdict(state: Path) -> None:
     write_wish("van", state / "new")
     with pytest.raises(GateRefused, match="not decided yet"):
         wait_for_outcome("van", 5.0, ScriptedClock())
-    settle("van", None, Outcome(bundle="new", stage="kept"))
+    settle("van", None, kept(Path("new")))
     assert wait_for_outcome("van", 5.0, ScriptedClock()).stage == "kept"
 
 
