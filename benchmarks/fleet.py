@@ -48,8 +48,8 @@ def measure(service: FleetService, traffic: Traffic, seconds: float, hz: float) 
     threading.Thread(target=read_stream, args=(service.url,), daemon=True).start()
     for _ in range(MOST_POINTS + 1):  # tracks are full, so that what grows now would grow for ever
         traffic.tick()
-    service.wait_for(lambda: len(service.rows()) == len(traffic.vehicles))
-    time.sleep(2)
+    traffic.tick(valid_for_ms=600_000)
+    service.wait_for(lambda: wrong_states(service, traffic) == 0, timeout_s=300)  # it has caught up
     first_mb, began_s, cpu_s = resident_mb(service.process.pid), time.monotonic(), processor_s(service)
     wrong = judged = 0
     highest_mb, shown_s = first_mb, began_s
@@ -69,9 +69,14 @@ def measure(service: FleetService, traffic: Traffic, seconds: float, hz: float) 
 
 
 def wrong_states(service: FleetService, traffic: Traffic) -> int:
-    """Asked when the last word of each has had the time until the next one to arrive."""
-    shown = service.states()
-    return sum(shown.get(vehicle.name) != vehicle.state for vehicle in traffic.vehicles)
+    """Nobody speaks meanwhile; the last words have two seconds to arrive."""
+    for _ in range(20):
+        shown = service.states()
+        wrong = sum(shown.get(vehicle.name) != vehicle.state for vehicle in traffic.vehicles)
+        if wrong == 0:
+            break
+        time.sleep(0.1)
+    return wrong
 
 
 def read_stream(url: str) -> None:

@@ -18,6 +18,7 @@ VERSION = 1
 MOST_ROWS = 500_000
 MOST_WAITING = 20_000
 EVERY_S = 1.0
+CACHE_KB = 256
 _SCHEMA = """
 CREATE TABLE event (
   id INTEGER PRIMARY KEY,
@@ -59,6 +60,7 @@ class FleetStore:
             raise ConfigError("the store is of another version", where=path, got=version, expected=VERSION)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute(f"PRAGMA cache_size = -{CACHE_KB}")
         if version == 0:
             self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
 

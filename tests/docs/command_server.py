@@ -63,9 +63,14 @@ SCRIPTS = {
 }
 
 
+def name_of(words: list[str]) -> str:
+    first = "".join(words[1:2])
+    return first if Path(words[0]).name == "edge-road" else SCRIPTS.get(first, "")
+
+
 def smaller(words: list[str]) -> list[str]:
     """The same command with little to do."""
-    name = words[1] if Path(words[0]).name == "edge-road" else SCRIPTS.get(words[1], "")
+    name = name_of(words)
     more = list(SMALLER.get(name, ()))
     if name == "compare":
         more.append("--folds=2" if "--folds" in words else "--seeds=1")
@@ -167,7 +172,12 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
 
 
 def _run(words: list[str]) -> Any:
-    sys.path[0] = str(ROOT)
+    sys.path[0:1] = [str(ROOT), str(ROOT / "tests")]
+    if name_of(words) == "run":
+        from daemon_harness import Turn
+
+        turn = Turn()  # held until the daemon has ended
+        turn.take()
     if Path(words[0]).name == "edge-road":
         from edge_road.cli import main
 
