@@ -85,7 +85,7 @@ class Intact:
     A stream that refreshes itself bit by bit has no key pictures; it is trusted again after `HEALS_S`.
     """
 
-    HEALS_S = 5.0
+    HEALS_S = 2.5
 
     def __init__(self) -> None:
         self._spoilt_s: float | None = None

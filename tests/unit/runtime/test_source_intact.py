@@ -22,6 +22,6 @@ def test_a_damaged_key_picture_heals_nothing() -> None:
 def test_a_stream_without_key_pictures_is_trusted_again_after_a_while() -> None:
     intact = Intact()
     intact.spoil(1.0)
-    assert not intact.is_whole(is_corrupt=False, is_key=False, time_s=5.9)
-    assert intact.is_whole(is_corrupt=False, is_key=False, time_s=6.0)
-    assert intact.is_whole(is_corrupt=False, is_key=False, time_s=6.1)
+    assert not intact.is_whole(is_corrupt=False, is_key=False, time_s=3.4)
+    assert intact.is_whole(is_corrupt=False, is_key=False, time_s=3.5)
+    assert intact.is_whole(is_corrupt=False, is_key=False, time_s=3.6)
