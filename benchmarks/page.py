@@ -2,10 +2,11 @@
 
 One daemon (coded pictures at 15 a second, preview at 5 a second) is watched through its standard output in
 turns: by nobody; by ten pages, each with the event stream and five pictures a second; by ten dead browsers
-that ask for the streams and for the history and never read a byte. The turns alternate in one run, because a
-shared machine is never the same twice; medians over the turns.
+that ask for the streams and for the history and never read a byte; by one page that asks for the parts of
+the picture that spoke for the state, which costs the worker one more call of the model for each frame. The
+turns alternate in one run, because a shared machine is never the same twice; medians over the turns.
 
-python benchmarks/page.py [--seconds 10] [--rounds 3] [--pages 10]
+python benchmarks/page.py [--seconds 10] [--rounds 3] [--pages 10] [--bundle DIR]
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,12 +40,13 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 class Watched:
     """A daemon, how much processor time it has taken, and how old its messages are when they arrive."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, bundle: Path | None) -> None:
         self.port = free_port()
         page = {"kind": "http", "port": self.port, "snapshots": True, "clients": 64}
         source = {"kind": "pattern", "fps": 15.0, "segments": [{"state": "dry", "seconds": 86_400.0}]}
         outputs = [{"kind": "json_lines", "path": "-"}, page]
-        vehicle = {"vehicle": "page", "backend": "fake", "source": source, "outputs": outputs}
+        model = {"bundle": str(bundle.absolute())} if bundle else {"backend": "fake"}
+        vehicle = {"vehicle": "page", **model, "source": source, "outputs": outputs}
         (folder / "vehicle.toml").write_text(tomli_w.dumps(vehicle))
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "runtime/road_daemon.py"), "--vehicle", "vehicle.toml"],
@@ -82,12 +85,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each turn")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pages", type=int, default=10)
+    parser.add_argument("--bundle", type=Path, help="default: no model, brightness tells the state")
     parser.add_argument("--read", metavar="PORT", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.read:
         return read_pages(options.read, options.pages)
     with tempfile.TemporaryDirectory() as folder:
-        daemon = Watched(Path(folder))
+        daemon = Watched(Path(folder), options.bundle)
         try:
             wait_for_messages(daemon)
             report(options, measure(daemon, options))
@@ -98,7 +102,7 @@ def main() -> None:
 
 
 def measure(daemon: Watched, options: argparse.Namespace) -> dict[str, list[tuple[float, list[float]]]]:
-    turns = {"nobody": nobody, "pages": pages, "dead": dead_browsers}
+    turns = {"nobody": nobody, "pages": pages, "dead": dead_browsers, "parts": parts}
     seen: dict[str, list[tuple[float, list[float]]]] = {name: [] for name in turns}
     for _ in range(options.rounds):
         for name, turn in turns.items():
@@ -116,7 +120,13 @@ def report(options: argparse.Namespace, seen: dict[str, list[tuple[float, list[f
     extra = cpu["pages"] - cpu["nobody"]
     print(f"supervisor, {options.pages} open pages    {cpu['pages']:8.1f} % of a core, {extra:+.1f} of 5")
     print(f"supervisor, {options.pages} dead browsers {cpu['dead']:8.1f} % of a core")
-    for name, text in (("nobody", "nobody watches"), ("pages", "open pages"), ("dead", "dead browsers")):
+    texts = {
+        "nobody": "nobody watches",
+        "pages": "open pages",
+        "dead": "dead browsers",
+        "parts": "parts shown",
+    }
+    for name, text in texts.items():
         ages = sorted(age for _, turn in seen[name] for age in turn)
         p50, p99 = ages[len(ages) // 2], ages[min(len(ages) - 1, int(0.99 * len(ages)))]
         print(
@@ -151,6 +161,22 @@ def dead_browsers(port: int, count: int) -> Iterator[None]:
     yield
     for channel in channels:
         channel.close()
+
+
+@contextmanager
+def parts(port: int, count: int) -> Iterator[None]:
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(1.0):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/parts", timeout=10) as answer:
+                answer.read()
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    yield
+    ended.set()
+    looking.join()
 
 
 def ask(port: int, path: str, buffer_bytes: int = 65536) -> socket.socket:

@@ -181,11 +181,13 @@ def test_a_phone_signs_in_once_and_then_sees_the_road(tmp_path: Path) -> None:
         assert visit.page.url == f"{visit.home}login.html"
         visit.sign_in("a wrong one")
         visit.wait_for_text("#answer", "not the token")
+        visit.open("login.html?to=//evil.example/")
         visit.sign_in()
         visit.wait_for_text("#name", "wet")
         visit.page.wait_for_selector("#picture:not([hidden])")
         visit.page.reload()
         visit.wait_for_text("#name", "wet")
+        assert all(url.startswith((visit.home, "blob:")) for url in visit.urls), visit.urls
         assert not any(TOKEN in url for url in visit.urls)
         assert visit.page.evaluate("document.cookie") == ""
         visit.page.click("#sign-out")
