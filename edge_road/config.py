@@ -55,9 +55,21 @@ def check_settings(
     kind: type[Settings], values: Mapping[str, Any], *, where: object, text: str = ""
 ) -> Settings:
     try:
+        if _has_nul(values):  # no path, name or address may hold one
+            raise ConfigError("a text holds a NUL character", where=where)
         return kind.model_validate(values)
     except ValidationError as error:
         raise _as_config_error(kind, error, where, text) from None
+    except RecursionError:
+        raise ConfigError("the settings are nested too deeply", where=where) from None
+
+
+def _has_nul(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(_has_nul(part) for pair in value.items() for part in pair)
+    if isinstance(value, (list, tuple)):
+        return any(_has_nul(part) for part in value)
+    return isinstance(value, str) and "\0" in value
 
 
 def write_settings(settings: StrictModel, path: Path) -> None:

@@ -51,6 +51,9 @@ READERS: dict[str, Callable[[bytes], object]] = {
         ("vehicle", b"vehicle = 0x" + b"f" * 10_000),
         ("vehicle", b"regions = " + b"[" * 5000 + b"]" * 5000),
         ("vehicle", b"source" + b".a" * 20_000 + b" = 1"),
+        ("vehicle", b'bundle = "\\u0000"'),
+        ("vehicle", b'outputs = [{path = "a\\u0000b"}]'),
+        ("change", b'{"region": "road\\u0000", "crop": {}}'),
     ],
 )
 def test_a_number_or_a_nest_that_nothing_can_hold_is_refused(reader: str, content: bytes) -> None:
