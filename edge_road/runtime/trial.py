@@ -41,11 +41,16 @@ class Trial:
 
     def _start(self) -> subprocess.Popen[bytes]:
         ours, theirs = socket_pair()
-        SupervisorEnd(ours).send_setup(Setup(vehicle=self.vehicle))
         self._channel: socket.socket = ours
-        process = spawn("edge_road.runtime.candidate", [theirs.fileno(), self._memory])
-        theirs.close()
-        return process
+        try:
+            SupervisorEnd(ours).send_setup(Setup(vehicle=self.vehicle))
+            return spawn("edge_road.runtime.candidate", [theirs.fileno(), self._memory])
+        except OSError:  # no memory or no process to be had
+            ours.close()
+            os.close(self._memory)
+            raise
+        finally:
+            theirs.close()
 
     def offer(self, frame: Frame, live: Evidence) -> None:
         """Ask about this frame too, when nothing is asked already and the last was long enough ago."""

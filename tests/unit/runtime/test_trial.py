@@ -73,6 +73,17 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     stage.trial.close()
 
 
+def test_a_process_that_cannot_be_had_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(module: str, descriptors: list[int]) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(trial_module, "spawn", refuse)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(BlockingIOError):
+        Trial(VEHICLE, 0.6, 0.05)
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_a_frame_crosses_over_as_it_is(stage: Stage) -> None:
     assert stage.says(LOADED).stage == "canary"
     stage.clock.sleep(0.2)
