@@ -19,6 +19,8 @@ from edge_road.runtime.vehicle_sources import RtspSource
 MOST_PIXELS = 16_000_000
 BLIND_S = 3.0
 """packets without a picture, or times that do not rise: a fresh start may help"""
+HELD_BACK_S = 0.3
+"""after a pause of this long the library may hand out a picture that it held back: nobody knows its age"""
 
 
 class RtspCamera:
@@ -55,6 +57,7 @@ class RtspCamera:
         self._packets = self._container.demux(stream)
         self._pictures: deque[Any] = deque()
         self._times, self._intact = RisingTimes(), Intact()
+        self._came_ns: int | None = None
 
     def read(self, deadline_ns: int) -> Frame | Unreadable | None:
         if self._clock.mono_ns() - self._heard_ns > BLIND_S * 1e9:
@@ -79,11 +82,12 @@ class RtspCamera:
             self._container = None
 
     def _frame(self, picture: Any) -> Frame | Unreadable | None:
-        if not self._times.rises(picture.pts):
+        now_ns = self._clock.mono_ns()
+        pause_s, self._came_ns = (now_ns - (self._came_ns or now_ns)) / 1e9, now_ns
+        whole = self._intact.is_whole(picture.is_corrupt, bool(picture.key_frame), now_ns / 1e9)
+        if not self._times.rises(picture.pts) or pause_s > max(HELD_BACK_S, 3 * self.period_s):
             self.rejected += 1
             return None
-        now_s = self._clock.mono_ns() / 1e9
-        whole = self._intact.is_whole(picture.is_corrupt, bool(picture.key_frame), now_s)
         if not whole or picture.width * picture.height > MOST_PIXELS:
             return self._unreadable()
         self._number += 1

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from edge_road.clock import ScriptedClock
+from edge_road.frames import Frame
+from edge_road.runtime.sources.base import Intact, RisingTimes, Unreadable
+from edge_road.runtime.sources.rtsp import RtspCamera
+from edge_road.runtime.vehicle_sources import RtspSource
+
+PIXELS = np.zeros((16, 16, 3), np.uint8)
+
+
+def opened(fps: float = 20.0) -> tuple[RtspCamera, ScriptedClock]:
+    clock = ScriptedClock(10**9)
+    camera = RtspCamera(RtspSource(kind="rtsp", url="rtsp://camera/x", fps=fps), clock)
+    camera._times, camera._intact, camera._came_ns = RisingTimes(), Intact(), None
+    return camera, clock
+
+
+def picture(pts: int, is_corrupt: bool = False, key_frame: bool = False) -> SimpleNamespace:
+    return SimpleNamespace(
+        pts=pts,
+        is_corrupt=is_corrupt,
+        key_frame=key_frame,
+        width=16,
+        height=16,
+        to_ndarray=lambda format: PIXELS,
+    )
+
+
+def test_the_first_picture_after_a_pause_may_be_an_old_one_and_is_not_judged() -> None:
+    """The library hands out what it held back when the camera falls silent."""
+    camera, clock = opened()
+    assert isinstance(camera._frame(picture(1)), Frame)
+    clock.sleep(0.05)
+    assert isinstance(camera._frame(picture(2)), Frame)
+    clock.sleep(0.5)
+    assert camera._frame(picture(3)) is None
+    clock.sleep(0.05)
+    assert isinstance(camera._frame(picture(4)), Frame)
+    assert camera.rejected == 1
+
+
+def test_a_slow_camera_is_not_silent() -> None:
+    camera, clock = opened(fps=1.0)
+    for number in range(5):
+        assert isinstance(camera._frame(picture(number)), Frame)
+        clock.sleep(1.0)
+
+
+def test_after_damage_it_waits_for_a_key_picture() -> None:
+    camera, clock = opened()
+    camera._frame(picture(1))
+    seen = []
+    for number, options in enumerate(({"is_corrupt": True}, {}, {}, {"key_frame": True}, {}), start=2):
+        clock.sleep(0.05)
+        seen.append(type(camera._frame(picture(number, **options))))
+    assert seen == [Unreadable, Unreadable, Unreadable, Frame, Frame]
