@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,14 +27,25 @@ class Spread:
         return f"{self.median:.{digits}f} [{self.low:.{digits}f} .. {self.high:.{digits}f}]"
 
 
-def take_turns(rivals: Mapping[str, Callable[[], Measured]], rounds: int) -> dict[str, list[Measured]]:
-    """Each rival once in every round; the order turns, so that none always follows the same one."""
-    names = list(rivals)
-    measured: dict[str, list[Measured]] = {name: [] for name in names}
+def take_turns(
+    rivals: Mapping[str, Callable[[], Measured]], rounds: int, optional: Container[str] = ()
+) -> dict[str, list[Measured]]:
+    """Each rival once in every round; the order turns, so that none always follows the same one.
+
+    An optional one that fails is named on the terminal and left out of what is returned.
+    """
+    measured: dict[str, list[Measured]] = {name: [] for name in rivals}
     for number in range(rounds):
+        names = list(measured)
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            measured[name].append(rivals[name]())
+            try:
+                measured[name].append(rivals[name]())
+            except Exception as error:
+                if name not in optional:
+                    raise
+                print(f"  left out: {name}: {error}", file=sys.stderr, flush=True)
+                del measured[name]
     return measured
 
 

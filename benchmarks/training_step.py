@@ -73,7 +73,7 @@ def measure(plan: Plan) -> Outcome:
     if plan.cost:
         outcome.tables.append(cost_table(plan))
     if plan.peers and training_loops.PEER not in epochs:
-        outcome.notes.append("Ultralytics is not installed: python -m benchmarks.peers.setup")
+        outcome.notes.append("left out, because not installed or failed: Ultralytics")
     return outcome
 
 
@@ -161,10 +161,10 @@ def _cost(plan: Plan, classes: int = 3) -> tuple[str, str, str]:
 
 def _turns(rivals: dict[str, Seconds], plan: Plan) -> Measured:
     """After one round that is not counted: caches, threads and allocators warm up in it."""
+    peers = {training_loops.PEER}
     if plan.rounds > 1:
-        for work in rivals.values():
-            work()
-    return take_turns(rivals, plan.rounds)
+        rivals = {name: rivals[name] for name in take_turns(rivals, 1, peers)}
+    return take_turns(rivals, plan.rounds, peers)
 
 
 def _timed(work: Work, times: int = 1) -> Seconds:

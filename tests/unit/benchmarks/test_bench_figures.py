@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="benchmarks are made where the training packages are")
 
+import benchmarks.__main__ as driver
 from benchmarks.outcome import Claim, Outcome, Table
 from benchmarks.pictures import bars, growth
 from benchmarks.rounds import Spread, ratio, take_turns
@@ -25,6 +26,16 @@ def test_rivals_take_turns_and_none_always_goes_first() -> None:
     measured = take_turns({name: lambda name=name: order.append(name) or len(order) for name in "abc"}, 3)
     assert order == list("abcbcacab")
     assert measured == {"a": [1, 6, 8], "b": [2, 4, 9], "c": [3, 5, 7]}
+
+
+def test_an_optional_rival_that_fails_is_left_out_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> int:
+        raise RuntimeError("no such model")
+
+    assert take_turns({"a": lambda: 1, "b": fail}, 2, optional={"b"}) == {"a": [1, 1]}
+    assert "left out: b: no such model" in capsys.readouterr().err
+    with pytest.raises(RuntimeError, match="no such model"):
+        take_turns({"a": lambda: 1, "b": fail}, 2)
 
 
 def test_a_ratio_is_taken_within_each_round() -> None:
@@ -63,6 +74,22 @@ def test_a_missed_limit_is_published(tmp_path: Path) -> None:
         True,
     ]
     assert (tmp_path / "runtime.png").read_bytes().startswith(PNG)
+
+
+def test_a_benchmark_that_fails_is_named_and_the_others_still_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def measure(name: str, out: Path, quick: bool) -> bool:
+        asked.append(name)
+        return name != "runtime"
+
+    monkeypatch.setattr(driver, "_measure", measure)
+    assert driver.run(["runtime", "scale"], tmp_path, quick=True) == 1
+    assert asked == ["runtime", "scale"]
+    assert "failed: runtime" in capsys.readouterr().err
+    assert "- processor: " in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
