@@ -79,6 +79,31 @@ class RisingTimes:
         return True
 
 
+class Lag:
+    """How much longer than the quickest one a picture was under way, by the camera's own time stamps.
+
+    What waited in a buffer is old although it has just come. The two clocks drift apart, by `DRIFT` at most.
+    """
+
+    DRIFT = 1e-4
+
+    def __init__(self) -> None:
+        self._quickest_s: float | None = None
+        self._arrived_s = 0.0
+
+    def behind_s(self, arrived_s: float, time_s: float | None) -> float:
+        if time_s is None:
+            return 0.0
+        under_way_s = arrived_s - time_s
+        if self._quickest_s is not None:
+            drifted_s = self._quickest_s + self.DRIFT * (arrived_s - self._arrived_s)
+            self._quickest_s = min(drifted_s, under_way_s)
+        else:
+            self._quickest_s = under_way_s
+        self._arrived_s = arrived_s
+        return under_way_s - self._quickest_s
+
+
 class Intact:
     """Pictures of a coded stream build upon each other: damage to one spoils all until the next key picture.
 

@@ -13,7 +13,7 @@ from edge_road.clock import Clock, utc_text
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.logs import safe_text
-from edge_road.runtime.sources.base import Intact, RisingTimes, Unreadable, stamped
+from edge_road.runtime.sources.base import Intact, Lag, RisingTimes, Unreadable, stamped
 from edge_road.runtime.vehicle_sources import RtspSource
 
 MOST_PIXELS = 16_000_000
@@ -56,7 +56,7 @@ class RtspCamera:
         self.origin_ns = self._heard_ns = self._clock.mono_ns()
         self._packets = self._container.demux(stream)
         self._pictures: deque[Any] = deque()
-        self._times, self._intact = RisingTimes(), Intact()
+        self._times, self._intact, self._lag = RisingTimes(), Intact(), Lag()
         self._came_ns: int | None = None
 
     def read(self, deadline_ns: int) -> Frame | Unreadable | None:
@@ -91,8 +91,9 @@ class RtspCamera:
         if not whole or picture.width * picture.height > MOST_PIXELS:
             return self._unreadable()
         self._number += 1
-        self._heard_ns = self._clock.mono_ns()
-        return stamped(picture.to_ndarray(format="rgb24"), self._number, self._heard_ns, self._clock)
+        self._heard_ns = now_ns
+        captured_ns = now_ns - round(self._lag.behind_s(now_ns / 1e9, picture.time) * 1e9)
+        return stamped(picture.to_ndarray(format="rgb24"), self._number, captured_ns, self._clock)
 
     def _unreadable(self) -> Unreadable:
         self.rejected += 1
