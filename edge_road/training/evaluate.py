@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
 from edge_road.evaluation.report_text import as_text
 from edge_road.run_record import RECORD_FILE
 from edge_road.training.artefacts import Artefact, data_settings, find_place, open_artefacts, open_data_of
-from edge_road.training.counting import whole_number
+from edge_road.training.command_line import show_line, whole_number
 from edge_road.training.examine import Examination, Wishes, draw
 
 ALL_SPLITS = "all"
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judged = _judge_all(artefacts, pictures, names, chosen)
     wishes = Wishes(chosen.split, chosen.seed, chosen.ood, chosen.lab, baseline)
     entries = [
-        Examination(artefact, each, prepared, dataset, wishes, _show).entry()
+        Examination(artefact, each, prepared, dataset, wishes, show_line).entry()
         for artefact, each, prepared in zip(artefacts, judged, pictures)
     ]
     as_trained = all(artefact.data_digest == dataset.digest for artefact in artefacts)
@@ -61,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         entries=tuple(entries),
         comparisons=compare_with_first(judged, chosen.seed),
     )
-    _show("")
+    show_line("")
     paths = write_report(chosen.out or _report_folder(places), report, [p.images_NHWC for p in pictures])
     print(as_text(report), *paths, sep="\n")
     return 0
@@ -93,7 +92,7 @@ def _judge_all(
     sources = [Source(a.open, p.images_NHWC) for a, p in zip(artefacts, pictures)]
     jobs = chosen.jobs or best_jobs(sources, names, chosen.runs)
     answers = answers_of_all(
-        sources, names, chosen.runs, chosen.seed, jobs, lambda condition: _show(title_of(condition))
+        sources, names, chosen.runs, chosen.seed, jobs, lambda condition: show_line(title_of(condition))
     )
     return [
         sum_up(
@@ -130,12 +129,6 @@ def _notes(entries: Sequence[Entry], test_set: PictureSet) -> tuple[str, ...]:
         )
     ]
     return tuple(dict.fromkeys(lines))
-
-
-def _show(line: str) -> None:
-    """One line that the next one replaces; only a person at a terminal needs it."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
 def _report_folder(places: Sequence[Path]) -> Path:

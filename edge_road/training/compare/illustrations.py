@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edge_road.datasets import open_dataset
+from edge_road.training.command_line import show_line
 from edge_road.training.compare import figures
 from edge_road.training.compare.answers import Answers
 from edge_road.training.compare.plan import Trial
 from edge_road.training.compare.table import Comparison
-from edge_road.training.pool.measure import Wanted, draw_figures, put_together, take_samples
+from edge_road.training.pool.measure import draw_figures, put_together, take_samples
+from edge_road.training.pool.wanted import Wanted
 
 KEPT = "samples"
 
@@ -57,7 +59,8 @@ def _from_answers(
 def _from_runs(out: Path, trials: Sequence[Trial], table: Comparison, images: int) -> Iterator[Illustration]:
     rows = {out / "runs" / trial.folder: trial.row for trial in trials}
     wanted = Wanted(measures=("curvature", "layers"), images=images)
-    samples = take_samples(list(rows), wanted, out / KEPT, rows=rows)
+    samples = take_samples(list(rows), wanted, out / KEPT, show_line, rows)
+    show_line("")
     pooled = put_together(samples, wanted, table.reference)
     drawn = draw_figures(samples, pooled)
     pictures = pooled.curvature[0].pictures

@@ -12,8 +12,8 @@ from edge_road import workspace
 from edge_road.errors import ConfigError, suggestion
 from edge_road.files import write_atomically
 from edge_road.recipe_method import METHOD_KINDS
+from edge_road.training.command_line import whole_number
 from edge_road.training.compare.plan import Part, Trial, Variation, plan_trials
-from edge_road.training.counting import whole_number
 from edge_road.training.recipes import Wishes
 
 if TYPE_CHECKING:

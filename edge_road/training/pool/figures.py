@@ -58,11 +58,11 @@ def layer_maps(name: str, sample: LayerSample, classes: Sequence[str]) -> bytes:
     def draw(figure: Any) -> None:
         grid = figure.subplots(2, len(sample.layers), squeeze=False)
         for column, (layer, features) in zip(grid.T, sample.layers.items()):
-            for axes, (condition, points_N2) in zip(column, embedded(features).items()):
+            column[0].set_title(layer, fontsize=8)
+            for axes, points_N2 in zip(column, embedded(features).values()):
                 scatter(axes, points_N2, sample.labels_N, classes)
-                axes.set_title(layer if axes is column[0] else "", fontsize=8)
-                if column is grid.T[0] or axes in grid[:, 0]:
-                    axes.set_ylabel(title_of(condition), fontsize=8)
+        for axes, condition in zip(grid[:, 0], next(iter(sample.layers.values()))):
+            axes.set_ylabel(title_of(condition), fontsize=8)
         figure.suptitle(name, fontsize=10)
         class_legend(figure, grid[0, 0])
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road import workspace
 from edge_road.errors import ConfigError, suggestion
 from edge_road.files import write_atomically
-from edge_road.training.counting import whole_number
+from edge_road.training.command_line import show_line, whole_number
+from edge_road.training.pool.wanted import MEASURES, REFERENCE, VEHICLE_LIMITS, Wanted
 
 JSON_FILE, MARKDOWN_FILE, FIGURES, KEPT = "pool.json", "pool.md", "figures", "samples"
 EPILOG = """\
@@ -27,19 +27,19 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    chosen = _parser().parse_args(arguments)
     from edge_road.training.pool.markdown import to_markdown
-    from edge_road.training.pool.measure import Wanted, draw_figures, put_together, take_samples
+    from edge_road.training.pool.measure import draw_figures, put_together, take_samples
     from edge_road.training.pool.members import places_of
 
-    chosen = _parser().parse_args(arguments)
     wanted = Wanted(_measures(chosen.measures), chosen.images, chosen.seed, tuple(chosen.limits))
     places = places_of(chosen.subjects)
     out = chosen.out or workspace.home() / "reports" / "pool"
-    samples = take_samples(places, wanted, out / KEPT, _show)
+    samples = take_samples(places, wanted, out / KEPT, show_line)
     pooled = put_together(samples, wanted, _reference(chosen.reference, list(samples.classes)))
-    _show("figures")
+    show_line("figures")
     drawn = draw_figures(samples, pooled)
-    _show("")
+    show_line("")
     for name, png in drawn.items():
         write_atomically(out / FIGURES / name, png)
     write_atomically(out / JSON_FILE, pooled.to_json().encode())
@@ -50,8 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measures(text: str) -> tuple[str, ...]:
-    from edge_road.training.pool.measure import MEASURES
-
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
         if name not in MEASURES:
@@ -63,20 +61,12 @@ def _measures(text: str) -> tuple[str, ...]:
 
 
 def _reference(wanted: str | None, rows: Sequence[str]) -> str:
-    from edge_road.training.pool.measure import REFERENCE
-
     if wanted is None:
         return REFERENCE if REFERENCE in rows else rows[0]
     if wanted not in rows:
         fix = suggestion(wanted, rows)
         raise ConfigError("no such row", where="--reference", got=wanted, expected=", ".join(rows), fix=fix)
     return wanted
-
-
-def _show(line: str) -> None:
-    """One line that the next one replaces; only a person at a terminal needs it."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -100,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         "--limits",
         nargs=2,
         type=float,
-        default=(0.7, 1.5),
+        default=VEHICLE_LIMITS,
         metavar=("CONFIDENCE", "RADII"),
         help="of the vehicle, to count what it refuses (default: 0.7 1.5)",
     )

@@ -13,20 +13,7 @@ from edge_road.training.pool.layers import LayerSample, layer_sample, layers_row
 from edge_road.training.pool.members import Member, members_of
 from edge_road.training.pool.result import Pooled
 from edge_road.training.pool.strangers import StrangerSample, stranger_sample, strangers_row
-
-MEASURES = ("strangers", "curvature", "layers")
-VEHICLE_LIMITS = (0.7, 1.5)
-"""the largest confidence that an export asks for, and the radii that a vehicle file allows by default"""
-REFERENCE = "softmax"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    measures: Sequence[str] = MEASURES
-    images: int = 64
-    """test pictures of each run for the curvature"""
-    seed: int = 0
-    limits: tuple[float, float] = VEHICLE_LIMITS
+from edge_road.training.pool.wanted import Wanted
 
 
 @dataclass(eq=False)

@@ -1,8 +1,9 @@
-"""Numbers on a command line."""
+"""What the commands of this stage share: numbers in, a line of progress out."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 
 
@@ -15,3 +16,9 @@ def whole_number(least: int) -> Callable[[str], int]:
         return int(text)
 
     return number
+
+
+def show_line(line: str) -> None:
+    """One line that the next one replaces; only a person at a terminal needs it."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
