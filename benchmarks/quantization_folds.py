@@ -46,6 +46,7 @@ from edge_road.export.steps import Steps
 from edge_road.export.target import Target, load_target
 from edge_road.export.trt_network import BuildShape
 from edge_road.files import sha256, write_atomically
+from edge_road.frames import Prediction
 from edge_road.run_record import RECORD_FILE, load_recipe, load_record
 
 SEED = 0  # of the perturbations: the same for every recipe
@@ -108,8 +109,8 @@ class Fold:
         given = answers_of(predictor, test.images_NHWC, self.wishes.conditions, self.wishes.runs, SEED)
         true_N = metrics.true_states(test.labels_N, predictor.classes)
 
-        def missed(prediction: object) -> tuple[bool, ...]:
-            states_N = metrics.said_states(prediction, predictor.classes)  # type: ignore[arg-type]
+        def missed(prediction: Prediction) -> tuple[bool, ...]:
+            states_N = metrics.said_states(prediction, predictor.classes)
             return tuple(metrics.missed_ice(true_N, states_N).tolist())
 
         return {
@@ -131,6 +132,10 @@ class Fold:
             "work_share": sum(work[name] for name in done & work.keys()) / sum(work.values()),
             "rtx": ": ".join([report.status, *report.reasons[:1]]),
         }
+
+    def close(self) -> None:
+        """The pictures of a fold are hundreds of megabytes."""
+        self._opened = None
 
     def _open(self) -> tuple[Workshop, Prepared]:
         if self._opened is None:
@@ -174,7 +179,7 @@ def measure(folds: Sequence[Fold], recipes: Sequence[str]) -> dict[str, list[Fol
             found = fold.answers(recipe)
             answers[recipe].append(found)
             print(f"{fold.folder.name}: {recipe} {found.failure or found.rtx}", flush=True)
-        fold._opened = None  # a fold's pictures are a few hundred megabytes
+        fold.close()
     return answers
 
 
