@@ -43,13 +43,13 @@ STORE_S, FLUSH_S = 0.5, 1.5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    set_up_logging()
     settings = VehicleOptions(options)
     vehicle = settings.load()
     if options.check:
         from edge_road.runtime.check import check_vehicle
 
         return check_vehicle(vehicle)
-    set_up_logging()
     run(vehicle, options.duration, settings, options.record, options.vehicle)
     return 0
 
