@@ -17,6 +17,8 @@ from edge_road.frames import Floats, Images
 
 _LEAST_ERROR = 1e-20
 """of a tensor that is never anything but zero"""
+_LEAST_SCALE = 1e-12
+"""a scale of zero, as others write it for a dead tensor, clips everything"""
 
 
 def excess_noise(onnx_bytes: bytes, images_NHWC: Images) -> float | None:
@@ -32,7 +34,7 @@ def excess_noise(onnx_bytes: bytes, images_NHWC: Images) -> float | None:
 def excess_of(values: Floats, scale: float) -> float:
     values = values.astype(np.float32)
     best = reach(values, float(np.abs(values).max()), "mse", 100.0) / LEVELS
-    errors = [max(_error(values, step), _LEAST_ERROR) for step in (scale, best)]
+    errors = [max(_error(values, max(step, _LEAST_SCALE)), _LEAST_ERROR) for step in (scale, best)]
     return max(1.0, errors[0] / errors[1])
 
 

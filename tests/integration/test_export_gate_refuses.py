@@ -71,7 +71,7 @@ class Spoiler:
         layers = {}
         for node in nodes:
             weight = weights[node.input[1]]
-            step = float(np.abs(weight).max()) / 127
+            step = max(float(np.abs(weight).max()) / 127, 1e-12)  # a dead layer has only zeros
             values = np.rint(weight / step).astype(np.int8)
             channels = len(weight)
             scale = activations[node.input[0]].largest / 127

@@ -19,7 +19,7 @@ def test_the_best_scale_has_no_excess() -> None:
     assert excess_of(VALUES, 4.0 / 127) < 1.5
 
 
-@pytest.mark.parametrize("scale", [0.5 / 127, 40.0 / 127])
+@pytest.mark.parametrize("scale", [0.0, 0.5 / 127, 40.0 / 127])
 def test_scales_that_clip_or_waste_levels_have_much(scale: float) -> None:
     assert excess_of(VALUES, scale) > 10
 
