@@ -22,66 +22,21 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "soak")]
 
 from camera_servers import HttpCamera  # noqa: E402
 from daemon_harness import Daemon, resident_mb  # noqa: E402
 from mosquitto import Backend, Broker  # noqa: E402
+from soaked import Sample, Soaked  # noqa: E402
 
 from edge_road.client import EventReader  # noqa: E402
 
 APART = "EDGE_ROAD_SOAK_APART"
-
-
-@dataclass(frozen=True)
-class Sample:
-    at_s: float
-    rss_mb: float
-    descriptors: int
-    threads: int
-
-
-@dataclass(frozen=True)
-class Soaked:
-    seconds: float
-    samples: list[Sample]
-    states: list[str]
-    longest_silence_s: float
-    seqs_in_a_row: bool
-    missing: dict[str, list[int]]
-    events: int
-    repeated: int
-    troubles: dict[str, int]
-    exit_code: int
-    said: list[str] = field(default_factory=list)
-
-    @property
-    def slope_mb_per_hour(self) -> float:
-        """Least squares over the second half: the first fills caches."""
-        half = self.samples[len(self.samples) // 2 :]
-        mean_t = sum(s.at_s for s in half) / len(half)
-        mean_m = sum(s.rss_mb for s in half) / len(half)
-        above = sum((s.at_s - mean_t) * (s.rss_mb - mean_m) for s in half)
-        return 3600 * above / sum((s.at_s - mean_t) ** 2 for s in half)
-
-    def __str__(self) -> str:
-        first, last = self.samples[len(self.samples) // 2], self.samples[-1]
-        troubles = ", ".join(f"{count} x {name}" for name, count in self.troubles.items())
-        missing = sum(map(len, self.missing.values()))
-        return (
-            f"{self.seconds:.0f} s: {troubles}\n"
-            f"{self.events} events, {missing} missing, {self.repeated} repeated\n"
-            f"RSS {first.rss_mb:.1f} -> {last.rss_mb:.1f} MB ({self.slope_mb_per_hour:+.1f} MB an hour), "
-            f"most {max(sample.rss_mb for sample in self.samples):.1f} MB\n"
-            f"descriptors {first.descriptors} -> {last.descriptors}, "
-            f"threads {first.threads} -> {last.threads}\n"
-            f"longest silence {self.longest_silence_s:.2f} s, states {self.states}, exit {self.exit_code}"
-        )
 
 
 class Acknowledging:
@@ -270,7 +225,7 @@ def soak_here(seconds: float, stretch: float, with_disk: bool) -> Soaked:
                 subprocess.run(["umount", str(disk)], check=False)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("seconds", type=float, nargs="?", default=900.0)
     parser.add_argument(
@@ -283,7 +238,8 @@ def main() -> None:
     else:
         done = run_apart(options.seconds, options.stretch)
     print(json.dumps(asdict(done)) if options.json else done)
+    return 0 if options.json or not done.broken() else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
