@@ -12,10 +12,10 @@ from edge_road.runtime.decision import (
     Past,
     Rules,
     _hold_s,
-    is_distribution,
     _target,
     _update,
     decide,
+    is_distribution,
 )
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 
