@@ -24,7 +24,8 @@ class Impatient(H11Protocol):
         super().connection_made(transport)
         self._timer = self.loop.call_later(HEAD_S, self._show_out)
         self._came_s = self.loop.time()
-        unfinished = [other for other in self.connections if _is_unfinished(other)]
+        others = [other for other in self.connections if isinstance(other, Impatient)]
+        unfinished = [other for other in others if other._is_unfinished()]
         if len(unfinished) > MOST_UNFINISHED:
             min(unfinished, key=lambda other: other._came_s)._show_out()
 
@@ -52,10 +53,9 @@ class Impatient(H11Protocol):
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
+    def _is_unfinished(self) -> bool:
+        return not self._is_answering() and not self.transport.is_closing()
+
     def _show_out(self) -> None:
-        if not self._is_answering() and not self.transport.is_closing():
+        if self._is_unfinished():
             self.transport.close()
-
-
-def _is_unfinished(other: Any) -> bool:
-    return isinstance(other, Impatient) and not (other._is_answering() or other.transport.is_closing())
