@@ -52,7 +52,7 @@ SMALL_TRAINING = ["--epochs=2", *SMALL_MODEL, *(f"--set={setting}" for setting i
 SMALLER = {
     "train": SMALL_TRAINING,
     "compare": [*SMALL_TRAINING, "--runs=1", "--perturbations=gaussian_40"],
-    "evaluate": ["--images=6", "--runs=1", "--jobs=1"],
+    "evaluate": ["--images=4", "--runs=1", "--jobs=1"],
     "run": ["--duration=2"],
 }
 SCRIPTS = {
@@ -74,6 +74,8 @@ def smaller(words: list[str]) -> list[str]:
     more = list(SMALLER.get(name, ()))
     if name == "compare":
         more.append("--folds=2" if "--folds" in words else "--seeds=1")
+    if "--lab" in words:
+        more.append("--lab=2")
     if name == "train" and not {"--data", "--recipe", "--resume"} & set(words):
         more += SMALL_DATA
     return [*words, *([] if "--help" in words or "--resume" in words else more)]
