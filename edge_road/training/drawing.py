@@ -10,14 +10,14 @@ from typing import Any
 from edge_road.datasets.index import Labels
 from edge_road.frames import Floats
 
-_INK = "#808890"
+INK = "#808890"
 _STYLE: Any = {
     "font.size": 9,
-    "text.color": _INK,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "text.parse_math": False,

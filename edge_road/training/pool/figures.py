@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edge_road.evaluation.page import title_of
-from edge_road.training.drawing import class_legend, color_of, drawn, line_of, scatter
+from edge_road.training.drawing import INK, class_legend, color_of, drawn, line_of, scatter
 from edge_road.training.pool.layers import LayerSample, embedded
 from edge_road.training.pool.result import CurvatureRow
 
@@ -22,11 +22,15 @@ def curvature_boxes(rows: Sequence[CurvatureRow]) -> bytes:
         shown = axes.bxp(boxes, showfliers=False, patch_artist=True, widths=0.5, orientation="horizontal")
         for number, patch in enumerate(shown["boxes"]):
             patch.set(facecolor=color_of(number), alpha=0.6)
+        for line in (*shown["whiskers"], *shown["caps"]):
+            line.set(color=INK)
         for line in shown["medians"]:
             line.set(color="#101418", lw=1.5)
         axes.set_yticks(range(1, len(rows) + 1), [row.name for row in rows])
         axes.invert_yaxis()
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: "")
         axes.set(xlabel="input-loss curvature, the 90 % of least (less is flatter)")
         axes.grid(alpha=0.25, axis="x")
 
