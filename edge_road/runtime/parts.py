@@ -131,7 +131,7 @@ class Sweep:
 def covered(images_NHWC: Images, row: int, column: int) -> Images:
     """The part in the mean colour of its own picture."""
     height, width = images_NHWC.shape[1:3]
-    copies_NHWC = images_NHWC.copy()
+    copies_NHWC: Images = images_NHWC.copy()
     means_N11C = images_NHWC.mean(axis=(1, 2), keepdims=True).astype(np.uint8)
     rows = slice(row * height // ROWS, (row + 1) * height // ROWS)
     columns = slice(column * width // COLUMNS, (column + 1) * width // COLUMNS)
