@@ -4,7 +4,7 @@ python -m benchmarks.scale [--only 'check data'] [--large] [--quick] [--out DIR]
 
 Counted in processor seconds, which other programs hardly change. The exponent is the slope of
 log(seconds) over log(n); of n log n work it lies a little above 1, so the limit is set on
-seconds / log(n). Work that takes no measurable time at the smallest size starts at a larger one.
+seconds / log(n), between the two largest sizes, where fixed costs hide least.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Point = tuple[int, float, float]
 def measure(sizes: dict[str, tuple[int, ...]], *, torchrun: bool = True, quick: bool = False) -> Outcome:
     curves = {name: _curve(name, chosen, warm_up=not quick) for name, chosen in sizes.items()}
     fitted = {name: exponent([(n, cpu) for n, cpu, _ in points]) for name, points in curves.items()}
-    steepness = {name: exponent([(n, cpu / math.log(n)) for n, cpu, _ in ps]) for name, ps in curves.items()}
+    steepness = {name: _steepness(points) for name, points in curves.items()}
     outcome = Outcome(
         name="scale",
         title="Scale: how cost grows",
@@ -99,6 +99,11 @@ def exponent(points: Sequence[tuple[float, float]]) -> float:
     """p of seconds = c * n^p, by least squares on logarithms."""
     sizes, seconds = np.log([n for n, _ in points]), np.log([max(s, 1e-6) for _, s in points])
     return float(np.polyfit(sizes, seconds, 1)[0])
+
+
+def _steepness(points: Sequence[Point]) -> float:
+    """The exponent of seconds / log n between the two largest sizes, where fixed costs hide least."""
+    return exponent([(n, cpu_s / math.log(n)) for n, cpu_s, _ in points[-2:]])
 
 
 def _rows(curves: dict[str, list[Point]], fitted: dict[str, float]) -> list[tuple[str, ...]]:
