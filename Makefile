@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --progress-bar off -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo setup test test-vehicle check bench bench-quality soak clean
+.PHONY: help demo setup test test-vehicle check bench bench-quality faults soak clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -32,6 +32,9 @@ bench: .venv/.dev  ## runtime, training and scale beside the peers, into docs/be
 bench-quality: .venv/.dev  ## trainings to the end beside the peers' (two hours; goes on when interrupted)
 	$(BIN)/python -m benchmarks.peers.setup
 	$(BIN)/python -m benchmarks.quality $(if $(DATA),--data $(DATA)) $(if $(WEIGHTS),--weights $(WEIGHTS))
+
+faults: .venv/.dev .venv/.system  ## every fault of the matrix, measured into docs/reliability.md
+	$(BIN)/python tests/faults/make_table.py
 
 soak: .venv/.dev .venv/.system  ## fifteen minutes of a daemon amid failing cameras, brokers and workers
 	$(BIN)/python tests/soak/soaking.py 900
