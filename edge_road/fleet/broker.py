@@ -11,6 +11,7 @@ from typing import Any
 from edge_road.config import StrictModel
 from edge_road.errors import ConfigError
 from edge_road.logs import safe_text
+from edge_road.runtime.vehicle_outputs import TopicPart
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ PORT, TLS_PORT = 1883, 8883
 class BrokerAddress(StrictModel):
     host: str = "127.0.0.1"
     port: int = PORT
-    prefix: str = "edge_road"
+    prefix: TopicPart = "edge_road"
     username: str | None = None
     password: str | None = None
     tls: bool = False

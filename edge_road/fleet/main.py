@@ -83,15 +83,16 @@ def _web_settings(options: argparse.Namespace) -> HttpOutput:
 
 def _broker_address(options: argparse.Namespace) -> BrokerAddress:
     host, port = parse_broker(options.broker, options.tls)
-    return BrokerAddress(
-        host=host,
-        port=port,
-        prefix=options.prefix,
-        username=options.username,
-        password=read_secret(options.password_file) if options.password_file else None,
-        tls=options.tls,
-        ca_file=options.ca_file,
-    )
+    values = {
+        "host": host,
+        "port": port,
+        "prefix": options.prefix,
+        "username": options.username,
+        "password": read_secret(options.password_file) if options.password_file else None,
+        "tls": options.tls,
+        "ca_file": options.ca_file,
+    }
+    return check_settings(BrokerAddress, values, where="the command line")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -44,6 +44,8 @@ class FleetStore:
     """The tables; used by one thread at a time."""
 
     def __init__(self, path: Path, most_rows: int = MOST_ROWS) -> None:
+        if most_rows < 1:
+            raise ConfigError("a store needs room", got=most_rows, expected="one row or more")
         self._most_rows = most_rows
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from edge_road.errors import ConfigError
@@ -28,6 +30,17 @@ def test_broker_addresses(text: str, tls: bool, expected: tuple[str, int]) -> No
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(ConfigError, match="not a broker's address"):
         parse_broker(text, False)
+
+
+@pytest.mark.parametrize("prefix", ["", "#", "a/+/b", "/a", "a b"])
+def test_a_prefix_cannot_listen_to_everything(prefix: str) -> None:
+    with pytest.raises(ConfigError, match="prefix"):
+        main(["--prefix", prefix])
+
+
+def test_a_store_without_room_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="room"):
+        main(["--port", "0", "--store", str(tmp_path / "fleet.sqlite"), "--store-rows", "0"])
 
 
 def test_a_page_beyond_this_machine_needs_a_token() -> None:
