@@ -44,11 +44,12 @@ def _strangers(row: StrangersRow) -> str:
 def proposal(row: StrangersRow) -> str:
     """In the words of a vehicle file."""
     best = f"Proposed rule: **{row.best}** (mean AUROC {row.means[row.best].auroc:.3f})"
-    if row.confidence is None or row.radii is None:
+    if row.confidence is None or row.radii is None or row.distance_limit is None:
         return f"{best}."
     return (
         f"{best}. 95 % of the roads pass both limits at `confidence = {row.confidence:.2f}` and "
-        f"`familiar_radii = {row.radii:.2f}`, which refuse {row.means['either'].caught:.0%} of the others."
+        f"`familiar_radii = {row.radii:.2f}`, which refuse {row.means['either'].caught:.0%} of the others; "
+        f"distance alone at `familiar_radii = {row.distance_limit:.2f}` refuses {row.means['distance'].caught:.0%}."
     )
 
 

@@ -36,6 +36,8 @@ class StrangersRow(StrictModel):
     radii: float | None
     """refusing below this confidence or beyond so many radii lets 95 % of the roads pass (means over
     runs); none where more than 5 % of the outputs are not finite"""
+    distance_limit: float | None
+    """95 % of the roads lie within so many radii: the limit of distance alone"""
     refused: dict[str, float]
     """at the limits of a vehicle: the share of each kind, and of `roads`, that gets no answer"""
 

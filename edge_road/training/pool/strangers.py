@@ -39,6 +39,7 @@ def stranger_sample(member: Member, seed: int, progress: Callable[[str], None]) 
 def strangers_row(name: str, samples: Sequence[StrangerSample], limits: tuple[float, float]) -> StrangersRow:
     first = samples[0].result
     pairs = [found for sample in samples if (found := sample.scores.limits())]
+    alone = [far for sample in samples if (far := sample.result.distance_limit) is not None]
     refused = [sample.scores.refused(*limits) for sample in samples]
     return StrangersRow(
         name=name,
@@ -51,6 +52,7 @@ def strangers_row(name: str, samples: Sequence[StrangerSample], limits: tuple[fl
         means={rule: _pooled([s.result.means[rule] for s in samples]) for rule in first.means},
         confidence=float(np.mean([confidence for confidence, _ in pairs])) if pairs else None,
         radii=float(np.mean([radii for _, radii in pairs])) if pairs else None,
+        distance_limit=float(np.mean(alone)) if alone else None,
         refused={kind: float(np.mean([shares[kind] for shares in refused])) for kind in refused[0]},
     )
 

@@ -54,7 +54,9 @@ def test_the_proposal_lets_95_percent_of_the_roads_pass() -> None:
     refused = sample.scores.refused(row.confidence - 1e-9, row.radii + 1e-9)
     assert refused["roads"] <= 0.05
     assert refused["sky"] == 1.0
-    assert f"familiar_radii = {row.radii:.2f}" in markdown.proposal(row)
+    assert row.distance_limit == sample.result.distance_limit
+    for radii in (row.radii, row.distance_limit):
+        assert f"familiar_radii = {radii:.2f}" in markdown.proposal(row)
 
 
 def bent(keys: str, curvature: list[float], right: list[float], runs: int = 10) -> CurvatureSample:
