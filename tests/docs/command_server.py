@@ -25,15 +25,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOW = (
-    "torch",
-    "torchvision",
-    "timm",
-    "albumentations",
-    "cv2",
-    "onnx",
-    "onnxruntime",
-    "jinja2",
-    "onnxscript",
+    *("torch", "torchvision", "timm", "albumentations", "cv2", "onnx", "onnxruntime", "jinja2"),
+    *(
+        "matplotlib.figure",
+        "matplotlib.backends.backend_agg",
+        "matplotlib.backends.backend_svg",
+        "sklearn.linear_model",
+    ),
+    *("edge_road.training.main", "edge_road.training.evaluate", "edge_road.training.trainer"),
 )
 CLIENT = f"""#!{sys.executable} -IS
 import json, os, socket, sys
@@ -113,6 +112,7 @@ def _wait_for(address: Path, process: subprocess.Popen[bytes], timeout_s: float 
 
 
 def serve(address: str) -> None:
+    sys.path[0] = str(ROOT)
     for name in SLOW:
         importlib.import_module(name)
     listener = socket.socket(socket.AF_UNIX)
