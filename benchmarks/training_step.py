@@ -37,6 +37,7 @@ Seconds = Callable[[], float]
 
 def measure(plan: Plan) -> Outcome:
     torch.set_num_threads(plan.threads)
+    keep_freed_memory()  # as a training does
     cv2.setNumThreads(1)
     images_NHWC = roads(plan)
     steps = _turns(_steps(images_NHWC, plan), plan)

@@ -49,7 +49,8 @@ def proposal(row: StrangersRow) -> str:
     return (
         f"{best}. 95 % of the roads pass both limits at `confidence = {row.confidence:.2f}` and "
         f"`familiar_radii = {row.radii:.2f}`, which refuse {row.means['either'].caught:.0%} of the others; "
-        f"distance alone at `familiar_radii = {row.distance_limit:.2f}` refuses {row.means['distance'].caught:.0%}."
+        f"distance alone at `familiar_radii = {row.distance_limit:.2f}` refuses "
+        f"{row.means['distance'].caught:.0%}."
     )
 
 
