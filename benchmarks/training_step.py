@@ -25,6 +25,7 @@ from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.training_losses import all_at_once, class_by_class, loss_of
 from benchmarks.training_material import Plan, Work, roads, step_of
 from edge_road.frames import Images
+from edge_road.training.memory import keep_freed_memory
 
 QUICK = Plan(
     rounds=1, size=64, batch=8, pictures=16, backbone="mobilenetv3_small_050", peers=False, cost=False
