@@ -210,8 +210,8 @@ def test_a_page_that_is_opened_late_shows_what_happened_before(tmp_path: Path) -
             visit.wait_for_text("#events", "state dry")
             visit.page.wait_for_selector("#events img")
             visit.page.locator("#events img").first.scroll_into_view_if_needed()
-            visit.page.wait_for_function("document.querySelector('#events img').naturalWidth > 0")
-            visit.page.wait_for_function("document.querySelector('#history').title.includes('dry')")
+            visit.page.wait_for_function("() => document.querySelector('#events img').naturalWidth > 0")
+            visit.page.wait_for_function("() => document.querySelector('#history').title.includes('dry')")
             assert visit.errors == []
 
 
@@ -227,7 +227,7 @@ def test_a_crop_that_was_set_up_is_shown_without_a_new_start(tmp_path: Path) -> 
             visit.page.wait_for_url("**/login.html?to=setup.html")
             visit.sign_in()
             visit.page.wait_for_url("**/setup.html")
-            visit.page.wait_for_function("document.querySelector('#bottom').value === '100.0'")
+            visit.page.wait_for_function("() => document.querySelector('#bottom').value === '100.0'")
             visit.page.fill("#top", "40")
             visit.page.click("#preview")
             visit.wait_for_text("#change", "top = 0.400")

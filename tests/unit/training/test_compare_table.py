@@ -119,7 +119,7 @@ def test_markdown_marks_what_is_significant(table: Comparison) -> None:
 
 
 def test_the_page_needs_nothing_else_and_escapes_names(table: Comparison) -> None:
-    page = render_page(table, None, None)
+    page = render_page(table, [])
     assert "&lt;two&gt;" in page
     assert "<two>" not in page
     assert "http" not in page.replace("http-equiv", "")
