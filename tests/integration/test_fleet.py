@@ -38,7 +38,7 @@ def test_fifty_vehicles_are_right_and_silent_ones_become_unknown(tmp_path: Path,
         traffic.tick(60_000)
         wanted = {vehicle.name: vehicle.state for vehicle in traffic.vehicles}
         service.wait_for(lambda: service.states() == wanted)
-        assert len(service.get("tracks").json()["van-07"]) == 6
+        service.wait_for(lambda: len(service.get("tracks").json()["van-07"]) == 6)
         assert all(
             row["reasons"] == ["no_frames"] for row in service.rows().values() if row["state"] == "unknown"
         )

@@ -162,6 +162,7 @@ def soak(folder: Path, seconds: float, stretch: float, disk: Path | None, seed: 
             trouble.stop()
         daemon.wait_for_state("dry", since_s=time.monotonic(), timeout_s=60)
         wait_until_quiet(told, least_s=2.0, most_s=45.0)
+        wait_until_stored(daemon, most_s=30.0)
         code = daemon.stop(signal.SIGTERM)
         wait_until_quiet(told, least_s=0.5, most_s=5.0)
     camera.close()
@@ -179,6 +180,15 @@ def soak(folder: Path, seconds: float, stretch: float, disk: Path | None, seed: 
         exit_code=code,
         said=[word for word in ("kept in memory", "stored again", "Traceback") if word in daemon.stderr],
     )
+
+
+def wait_until_stored(daemon: Daemon, most_s: float) -> None:
+    """A disk that was full at the last moment is tried again after a while."""
+    ends_s = time.monotonic() + most_s
+    while "kept in memory" in daemon.stderr and "stored again" not in daemon.stderr:
+        if time.monotonic() > ends_s:
+            return
+        time.sleep(0.2)
 
 
 def sample(pid: int, began_s: float) -> Sample:
