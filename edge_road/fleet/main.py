@@ -13,10 +13,11 @@ from edge_road.config import check_settings
 from edge_road.fleet.broker import BrokerAddress, Subscriber, parse_broker
 from edge_road.fleet.fleet import Fleet, Record
 from edge_road.fleet.store import MOST_ROWS, FleetStore, StoreWriter
-from edge_road.fleet.web import listen, serve
+from edge_road.fleet.web import serve
 from edge_road.logs import set_up_logging
 from edge_road.runtime.outputs.secrets import read_secret
 from edge_road.runtime.outputs.web_guard import Guard
+from edge_road.runtime.outputs.web_server import listen
 from edge_road.runtime.vehicle_outputs import HttpOutput
 
 log = logging.getLogger(__name__)

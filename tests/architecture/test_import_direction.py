@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
 FLEET_BORROWS = (
     *(
         f"edge_road.runtime.outputs.{name}"
-        for name in ("secrets", "web_entry", "web_guard", "web_page", "web_protocol")
+        for name in ("secrets", "web_entry", "web_guard", "web_page", "web_server")
     ),
     "edge_road.runtime.vehicle_outputs",
 )

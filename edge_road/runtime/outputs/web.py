@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import socket
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -14,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from edge_road.clock import SystemClock
-from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState
 from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.output import OutputHealth
 from edge_road.runtime.outputs.secrets import read_secret
 from edge_road.runtime.outputs.web_guard import Guard
 from edge_road.runtime.outputs.web_past import MOST_EVENTS, Album, History
+from edge_road.runtime.outputs.web_server import listen, new_server
 from edge_road.runtime.outputs.web_stream import sse
 from edge_road.runtime.snapshot import read_snapshot
 from edge_road.runtime.status import Status
@@ -31,9 +30,6 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 64
 """messages that one reader may let wait"""
-HEAD_S = 5.0
-"""to send a whole request, and between two of them"""
-LARGEST_HEAD_BYTES = 16 * 1024
 STATE_EVERY_NS = 200_000_000
 """an unchanged state goes to readers this often; a changed one at once"""
 
@@ -55,7 +51,7 @@ class Web:
         self._vehicle_file = vehicle_file
         token = read_secret(settings.token_file) if settings.token_file else None
         self._guard = Guard(settings, token)
-        self._socket = _listen(settings)
+        self._socket = listen(settings)
         self.port = int(self._socket.getsockname()[1])
         self._hub = Hub(settings.clients, MOST_WAITING)
         self._machine = SystemClock()
@@ -109,8 +105,6 @@ class Web:
 
     def _run(self) -> None:
         try:
-            import uvicorn
-
             from edge_road.runtime.outputs.web_app import build_app
 
             app = build_app(
@@ -123,7 +117,7 @@ class Web:
                 self._history,
                 self._album,
             )
-            self._server = uvicorn.Server(self._config(uvicorn, app))
+            self._server = new_server(app, self._settings.clients)
             if not self._closing:
                 asyncio.run(self._serve())
         except Exception as error:  # the road is told with or without a page
@@ -136,41 +130,7 @@ class Web:
         self._tell_events()
         await self._server.serve(sockets=[self._socket])
 
-    def _config(self, uvicorn: Any, app: Any) -> Any:
-        from edge_road.runtime.outputs.web_protocol import Impatient
-
-        return uvicorn.Config(
-            app,
-            http=Impatient,
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=int(HEAD_S),
-            timeout_graceful_shutdown=0,
-            limit_concurrency=2 * self._settings.clients + 32,
-            h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
-        )
-
 
 def _is_news(record: logging.LogRecord) -> bool:
     """At every end uvicorn complains that readers of the stream do not leave by themselves."""
     return "graceful shutdown" not in str(record.msg)
-
-
-def _listen(settings: HttpOutput) -> socket.socket:
-    """Bound at the start, so that a port that is taken is known at once."""
-    try:
-        kind, _, _, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        channel = socket.socket(kind, socket.SOCK_STREAM)
-        channel.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        channel.bind(address)
-    except OSError as error:
-        where = f"{settings.host}:{settings.port}"
-        raise ConfigError("the web server cannot have this address", where=where, got=error) from None
-    return channel

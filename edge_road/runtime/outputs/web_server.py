@@ -1,0 +1,53 @@
+"""The socket and the server of a page: the daemon's and the fleet's are strict in the same way."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from edge_road.errors import ConfigError
+from edge_road.runtime.vehicle_outputs import HttpOutput
+
+HEAD_S = 5
+"""to send a whole request, and between two of them"""
+LARGEST_HEAD_BYTES = 16 * 1024
+
+
+def listen(settings: HttpOutput) -> socket.socket:
+    """Bound at the start, so that a port that is taken is known at once."""
+    try:
+        kind, _, _, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        channel = socket.socket(kind, socket.SOCK_STREAM)
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        channel.bind(address)
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        raise ConfigError("the web server cannot have this address", where=where, got=error) from None
+    return channel
+
+
+def new_server(app: Any, clients: int) -> Any:
+    """uvicorn's; only here is it imported, because that takes a while."""
+    import uvicorn
+
+    from edge_road.runtime.outputs.web_protocol import Impatient
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=Impatient,
+            ws="none",
+            lifespan="off",
+            loop="asyncio",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=HEAD_S,
+            timeout_graceful_shutdown=0,
+            limit_concurrency=2 * clients + 32,
+            h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
+        )
+    )
