@@ -31,7 +31,7 @@ sys.path[0:0] = [str(ROOT)]
 import tomli_w  # noqa: E402
 
 from edge_road.road_state import parse_message  # noqa: E402
-from edge_road.runtime.outputs.web_page import page_files  # noqa: E402
+from edge_road.web.files import page_files  # noqa: E402
 
 LIVE_PAGE_ONLY = ("login", "setup")
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")

@@ -32,6 +32,7 @@ class StrictModel(BaseModel):
 Settings = TypeVar("Settings", bound=StrictModel)
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
+TopicPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}(/[A-Za-z0-9_.-]{1,64}){0,5}$")]
 NotNegative = Annotated[float, Field(ge=0.0)]
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edge_road.config import StrictModel
+from edge_road.config import StrictModel, TopicPart
 from edge_road.errors import ConfigError
 from edge_road.logs import safe_text
-from edge_road.runtime.vehicle_outputs import TopicPart
 
 log = logging.getLogger(__name__)
 

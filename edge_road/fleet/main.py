@@ -15,10 +15,10 @@ from edge_road.fleet.fleet import Fleet, Record
 from edge_road.fleet.store import MOST_ROWS, FleetStore, StoreWriter
 from edge_road.fleet.web import serve
 from edge_road.logs import set_up_logging
-from edge_road.runtime.outputs.secrets import read_secret
-from edge_road.runtime.outputs.web_guard import Guard
-from edge_road.runtime.outputs.web_server import listen
-from edge_road.runtime.vehicle_outputs import HttpOutput
+from edge_road.secret_file import read_secret
+from edge_road.web.guard import Guard
+from edge_road.web.server import listen
+from edge_road.web.settings import ServerSettings
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(
     options: argparse.Namespace,
-    settings: HttpOutput,
+    settings: ServerSettings,
     guard: Guard,
     address: BrokerAddress,
     channel: Any,
@@ -75,11 +75,11 @@ def _health(subscriber: Subscriber, writer: StoreWriter | None, fleet: Fleet) ->
     }
 
 
-def _web_settings(options: argparse.Namespace) -> HttpOutput:
-    values = {"kind": "http", "host": options.host, "port": options.port, "names": options.name}
+def _web_settings(options: argparse.Namespace) -> ServerSettings:
+    values = {"host": options.host, "port": options.port, "names": options.name}
     if options.token_file is not None:
         values["token_file"] = options.token_file
-    return check_settings(HttpOutput, values, where="the command line")
+    return check_settings(ServerSettings, values, where="the command line")
 
 
 def _broker_address(options: argparse.Namespace) -> BrokerAddress:

@@ -7,7 +7,7 @@ import signal
 import socket
 from typing import Any
 
-from edge_road.runtime.outputs.web_server import new_server
+from edge_road.web.server import new_server
 
 
 def serve(app: Any, channel: socket.socket, clients: int, duration_s: float | None) -> None:

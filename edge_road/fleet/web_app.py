@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict
-from importlib import resources
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,14 +14,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from edge_road.fleet.fleet import Fleet
-from edge_road.runtime.outputs.web_entry import Guarded, client_of, refused
-from edge_road.runtime.outputs.web_guard import Guard, Refusal
-from edge_road.runtime.outputs.web_page import TYPES, page_files
+from edge_road.web.entry import Guarded
+from edge_road.web.files import PageFiles
+from edge_road.web.guard import Guard
+from edge_road.web.login import Login
 
 EVERY_S = 1.0
-LARGEST_LOGIN_BYTES = 4096
-SHARED = ("page.css", "icon.svg", "words.js", "login.html", "login.js")
-"""of the daemon's page: one look and one login for both"""
 
 
 class FleetApp:
@@ -32,25 +28,19 @@ class FleetApp:
     ) -> None:
         self._fleet, self._health, self._guard, self._clients = fleet, health, guard, clients
         self._readers = 0
-        self._files = _files()
+        self._files = PageFiles("edge_road.fleet")
 
     def routes(self) -> list[Route]:
         return [
-            Route("/", self.page),
+            Route("/", self._files.answer),
             Route("/vehicles", self.vehicles),
             Route("/vehicles/{name}/events", self.vehicle_events),
             Route("/tracks", self.tracks),
             Route("/health", self.health),
             Route("/stream", self.stream),
-            Route("/session", self.session),
-            Route("/login", self.log_in, methods=["POST"]),
-            Route("/logout", self.log_out, methods=["POST"]),
-            Route("/{name}", self.page),
+            *Login(self._guard).routes(),
+            Route("/{name}", self._files.answer),
         ]
-
-    async def page(self, request: Request) -> Response:
-        content, kind = self._files.get(request.path_params.get("name", "index.html"), (None, ""))
-        return PlainTextResponse("not found", 404) if content is None else Response(content, media_type=kind)
 
     async def vehicles(self, request: Request) -> Response:
         return JSONResponse(self._fleet.rows())
@@ -83,41 +73,6 @@ class FleetApp:
                 await asyncio.sleep(EVERY_S)
         finally:
             self._readers -= 1
-
-    async def session(self, request: Request) -> Response:
-        return JSONResponse(asdict(self._guard.rights(request.headers)))
-
-    async def log_in(self, request: Request) -> Response:
-        cookie = self._guard.log_in(await _shown_token(request), request.headers, client_of(request.scope))
-        if isinstance(cookie, Refusal):
-            return refused(cookie)
-        return Response(status_code=204, headers={"Set-Cookie": cookie})
-
-    async def log_out(self, request: Request) -> Response:
-        return Response(status_code=204, headers={"Set-Cookie": self._guard.log_out(request.headers)})
-
-
-async def _shown_token(request: Request) -> str:
-    """From `{"token": "..."}`; anything else is a wrong token."""
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > LARGEST_LOGIN_BYTES:
-            return ""
-    try:
-        return str(json.loads(content)["token"])
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return ""
-
-
-def _files() -> dict[str, tuple[bytes, str]]:
-    shared = page_files()
-    files = {name: shared[name] for name in SHARED if name in shared}
-    for file in resources.files("edge_road.fleet").joinpath("page").iterdir():
-        kind = TYPES.get("." + file.name.rpartition(".")[2])
-        if kind is not None:
-            files[file.name] = (file.read_bytes(), kind)
-    return files
 
 
 def build_app(fleet: Fleet, health: Callable[[], dict[str, Any]], guard: Guard, clients: int) -> ASGIApp:

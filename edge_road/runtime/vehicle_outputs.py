@@ -7,11 +7,8 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from edge_road.config import Positive, StrictModel
-
-Port = Annotated[int, Field(ge=0, le=65535)]
-TopicPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}(/[A-Za-z0-9_.-]{1,64}){0,5}$")]
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+from edge_road.config import Positive, StrictModel, TopicPart
+from edge_road.web.settings import ServerSettings
 
 
 class JsonLinesOutput(StrictModel):
@@ -75,25 +72,10 @@ class MqttOutput(StrictModel):
         return self
 
 
-class HttpOutput(StrictModel):
+class HttpOutput(ServerSettings):
     kind: Literal["http"]
-    host: str = "127.0.0.1"
-    port: Port = 8770
-    """0: any free one, which the log names"""
-    token_file: Path | None = None
-    """whoever comes from outside this machine, or wants to change something, must show this token"""
-    names: tuple[str, ...] = ()
-    """host names, beside the loopback's, under which the server may be addressed"""
-    clients: int = Field(default=16, ge=1, le=256)
-    """readers of the event stream at the same time"""
     snapshots: bool = False
     """serve the newest picture; off, because pictures may show people"""
-
-    @model_validator(mode="after")
-    def _open_needs_a_token(self) -> HttpOutput:
-        if self.host not in LOOPBACK and self.token_file is None:
-            raise ValueError("a server beyond the loopback needs a token_file")
-        return self
 
 
 class CanOutput(StrictModel):

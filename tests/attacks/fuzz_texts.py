@@ -22,7 +22,7 @@ OURS = [
     "edge_road.client", "edge_road.config", "edge_road.road_state", "edge_road.logs",
     "edge_road.datasets.headers", "edge_road.runtime.camera_address", "edge_road.runtime.crop_setup",
     "edge_road.runtime.inputs_parse", "edge_road.runtime.events.event", "edge_road.runtime.outputs.delivery",
-    "edge_road.runtime.outputs.web_guard", "edge_road.runtime.sources.multipart",
+    "edge_road.web.guard", "edge_road.runtime.sources.multipart",
 ]  # fmt: skip
 with atheris.instrument_imports(include=OURS):
     from edge_road.client import EventReader, StateReader
@@ -36,11 +36,11 @@ with atheris.instrument_imports(include=OURS):
     from edge_road.runtime.events.event import parse_event
     from edge_road.runtime.inputs_parse import take_gpsd, take_json
     from edge_road.runtime.outputs.delivery import parse_ack
-    from edge_road.runtime.outputs.web_guard import Guard
     from edge_road.runtime.sources.multipart import PictureParts, boundary_of
     from edge_road.runtime.vehicle import Vehicle
     from edge_road.runtime.vehicle_inputs import NO_INPUTS
     from edge_road.runtime.vehicle_outputs import HttpOutput
+    from edge_road.web.guard import Guard
 
 VEHICLE_FILE = 'vehicle = "van"\n[[regions]]\nname = "road"\ncrop = { left = 0.0, right = 1.0 }\n'
 GUARD = Guard(HttpOutput(kind="http"), "secret")

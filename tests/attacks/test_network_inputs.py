@@ -67,7 +67,7 @@ def test_the_api_keeps_its_own_description(shown: str | None, tmp_path: Path) ->
     pytest.importorskip("starlette")
     from edge_road.runtime.outputs.hub import Hub
     from edge_road.runtime.outputs.web_app import build_app
-    from edge_road.runtime.outputs.web_guard import Guard
+    from edge_road.web.guard import Guard
 
     status, asked = Status("van", "b", SystemClock()), []
     message = road("dry", 1, valid_for_ms=600_000)

@@ -17,13 +17,13 @@ from road_messages import blind, road
 from edge_road.clock import SystemClock
 from edge_road.errors import ConfigError
 from edge_road.road_state import parse_message
-from edge_road.runtime.outputs import web_protocol
 from edge_road.runtime.outputs.web import Web
-from edge_road.runtime.outputs.web_sessions import Attempts
 from edge_road.runtime.snapshot import write_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
+from edge_road.web import protocol
+from edge_road.web.sessions import Attempts
 
 httpx = pytest.importorskip("httpx")
 http = httpx.Client(timeout=30)  # one for all: each would load the certificates of the world
@@ -226,7 +226,7 @@ def test_without_a_picture_there_is_no_content(served: Served) -> None:
 
 
 def test_who_does_not_finish_a_request_is_shown_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_protocol, "HEAD_S", 0.3)
+    monkeypatch.setattr(protocol, "HEAD_S", 0.3)
     with socket.create_connection(("127.0.0.1", served.web.port)) as channel:
         channel.settimeout(10)
         channel.sendall(b"GET /metrics HTTP/1.1\r\nHost: local")
@@ -255,7 +255,7 @@ def test_an_open_address_needs_a_token() -> None:
 
 
 def test_beyond_the_loopback_even_reading_needs_the_token(tmp_path: Path) -> None:
-    from edge_road.runtime.outputs.web_guard import Guard
+    from edge_road.web.guard import Guard
 
     settings = HttpOutput(kind="http", host="0.0.0.0", token_file=tmp_path / "t", names=("van-7.local",))
     guard = Guard(settings, TOKEN)

@@ -11,9 +11,9 @@ import pytest
 from test_web import LOWER_HALF, TOKEN, Served, open_stream
 
 from edge_road.clock import ScriptedClock
-from edge_road.runtime.outputs.web_guard import Guard, Refusal
-from edge_road.runtime.outputs.web_sessions import AT_ONCE, SESSION_S
 from edge_road.runtime.vehicle_outputs import HttpOutput
+from edge_road.web.guard import Guard, Refusal
+from edge_road.web.sessions import AT_ONCE, SESSION_S
 
 httpx = pytest.importorskip("httpx")
 NAME = "van-7.local"

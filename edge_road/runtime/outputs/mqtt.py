@@ -24,8 +24,8 @@ from edge_road.road_state import RoadState
 from edge_road.runtime.events.writer import EventWriter
 from edge_road.runtime.outputs.delivery import Delivery, parse_ack
 from edge_road.runtime.outputs.output import OutputHealth
-from edge_road.runtime.outputs.secrets import read_secret
 from edge_road.runtime.vehicle_outputs import MqttOutput
+from edge_road.secret_file import read_secret
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

@@ -16,15 +16,15 @@ from edge_road.clock import SystemClock
 from edge_road.road_state import RoadState
 from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.output import OutputHealth
-from edge_road.runtime.outputs.secrets import read_secret
-from edge_road.runtime.outputs.web_guard import Guard
 from edge_road.runtime.outputs.web_past import MOST_EVENTS, Album, History
-from edge_road.runtime.outputs.web_server import listen, new_server
 from edge_road.runtime.outputs.web_stream import sse
 from edge_road.runtime.snapshot import read_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
+from edge_road.secret_file import read_secret
+from edge_road.web.guard import Guard
+from edge_road.web.server import listen, new_server
 
 log = logging.getLogger(__name__)
 

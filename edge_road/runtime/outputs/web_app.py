@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -15,25 +14,23 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from edge_road.clock import SystemClock
-from edge_road.errors import ConfigError, EdgeRoadError
+from edge_road.errors import EdgeRoadError
 from edge_road.runtime.crop_setup import CropChange, apply, parse_change, preview
 from edge_road.runtime.outputs.hub import Hub
 from edge_road.runtime.outputs.metrics import CONTENT_TYPE, Metrics
 from edge_road.runtime.outputs.self_test import SelfTest
 from edge_road.runtime.outputs.web_api import openapi
 from edge_road.runtime.outputs.web_camera import CameraFeed
-from edge_road.runtime.outputs.web_entry import Guarded, client_of, refused
-from edge_road.runtime.outputs.web_guard import Guard, Refusal
-from edge_road.runtime.outputs.web_page import page_files
 from edge_road.runtime.outputs.web_past import Album, History
 from edge_road.runtime.outputs.web_stream import stream, told
 from edge_road.runtime.parts_file import parts_path, place_of, read_parts, wish
 from edge_road.runtime.snapshot import read_snapshot, snapshot_path
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
-
-LARGEST_BODY_BYTES = 4096
-NO_CONTENT = 204
+from edge_road.web.entry import Guarded
+from edge_road.web.files import PageFiles
+from edge_road.web.guard import Guard
+from edge_road.web.login import NO_CONTENT, Login, read_body
 
 
 class WebApp:
@@ -56,12 +53,12 @@ class WebApp:
         self._camera = CameraFeed(self._newest_picture, hub.most_readers)
         self._metrics = Metrics(status)
         self._self_test = SelfTest(vehicle)
-        self._files = page_files()
+        self._files = PageFiles("edge_road.runtime")
         self._api = openapi()
 
     def routes(self) -> list[Route]:
         return [
-            Route("/", self.page),
+            Route("/", self._files.answer),
             Route("/state", self.state),
             Route("/events", self.events),
             Route("/history", self.history),
@@ -73,20 +70,14 @@ class WebApp:
             Route("/camera", self.camera),
             Route("/snapshot.jpg", self.snapshot),
             Route("/openapi.json", self.openapi),
-            Route("/session", self.session),
-            Route("/login", self.log_in, methods=["POST"]),
-            Route("/logout", self.log_out, methods=["POST"]),
+            *Login(self._guard).routes(),
             Route("/reload", self.reload, methods=["POST"]),
             Route("/smoke", self.last_smoke),
             Route("/smoke", self.smoke, methods=["POST"]),
             Route("/setup", self.setup, methods=["POST"]),
             Route("/setup/preview", self.setup_preview, methods=["POST"]),
-            Route("/{name}", self.page),
+            Route("/{name}", self._files.answer),
         ]
-
-    async def page(self, request: Request) -> Response:
-        content, kind = self._files.get(request.path_params.get("name", "index.html"), (None, ""))
-        return PlainTextResponse("not found", 404) if content is None else Response(content, media_type=kind)
 
     async def state(self, request: Request) -> Response:
         newest = self._status.newest
@@ -151,23 +142,6 @@ class WebApp:
     async def openapi(self, request: Request) -> Response:
         return JSONResponse(self._api)
 
-    async def session(self, request: Request) -> Response:
-        return JSONResponse(asdict(self._guard.rights(request.headers)))
-
-    async def log_in(self, request: Request) -> Response:
-        try:
-            token = _token(await _body(request))
-        except ConfigError as error:
-            return PlainTextResponse(error.what, 422)
-        cookie = self._guard.log_in(token, request.headers, client_of(request.scope))
-        if isinstance(cookie, Refusal):
-            return refused(cookie)
-        return Response(status_code=NO_CONTENT, headers={"Set-Cookie": cookie})
-
-    async def log_out(self, request: Request) -> Response:
-        cookie = self._guard.log_out(request.headers)
-        return Response(status_code=NO_CONTENT, headers={"Set-Cookie": cookie})
-
     async def reload(self, request: Request) -> Response:
         self._reload()
         return JSONResponse({"asked": True}, 202)
@@ -197,7 +171,7 @@ class WebApp:
         if self._vehicle_file is None:
             return JSONResponse({"error": "the daemon was started without a vehicle file"}, 409)
         try:
-            change = parse_change(await _body(request))
+            change = parse_change(await read_body(request))
             return JSONResponse(act(self._vehicle_file, change))
         except (EdgeRoadError, OSError) as error:
             return JSONResponse({"error": str(error)}, 422)
@@ -213,27 +187,6 @@ def _places(vehicle: Vehicle) -> list[dict[str, Any]]:
 
 def _jpeg(picture: bytes | None) -> Response:
     return Response(status_code=NO_CONTENT) if picture is None else Response(picture, media_type="image/jpeg")
-
-
-async def _body(request: Request) -> bytes:
-    """No more of it than a change can be."""
-    content = b""
-    async for part in request.stream():
-        content += part
-        if len(content) > LARGEST_BODY_BYTES:
-            raise ConfigError("the request is too large", expected=f"{LARGEST_BODY_BYTES} bytes")
-    return content
-
-
-def _token(content: bytes) -> str:
-    """From `{"token": "..."}`; what was sent instead is not repeated, because it may be nearly the token."""
-    try:
-        token = json.loads(content)["token"]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        token = None
-    if not isinstance(token, str):
-        raise ConfigError("expected the token as JSON")
-    return token
 
 
 def build_app(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_road.clock import ScriptedClock
-from edge_road.runtime.outputs.web_sessions import (
+from edge_road.web.sessions import (
     ALL_AT_ONCE,
     AT_ONCE,
     MOST_ADDRESSES,

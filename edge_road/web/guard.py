@@ -15,8 +15,8 @@ from math import ceil
 from urllib.parse import urlsplit
 
 from edge_road.clock import Clock, SystemClock
-from edge_road.runtime.outputs.web_sessions import SESSION_S, Attempts, Sessions
-from edge_road.runtime.vehicle_outputs import LOOPBACK, HttpOutput
+from edge_road.web.sessions import SESSION_S, Attempts, Sessions
+from edge_road.web.settings import LOOPBACK, ServerSettings
 
 READING = frozenset({"GET", "HEAD"})
 LONGEST_PATH = 256
@@ -40,7 +40,7 @@ class Rights:
 class Guard:
     """`headers` have lower-case names; `client` is the address that the request comes from."""
 
-    def __init__(self, settings: HttpOutput, token: str | None, clock: Clock | None = None) -> None:
+    def __init__(self, settings: ServerSettings, token: str | None, clock: Clock | None = None) -> None:
         own = (settings.host,) if settings.host not in ("0.0.0.0", "::") else ()
         self._names = frozenset(name.lower() for name in (*LOOPBACK, *own, *settings.names))
         self._token = token

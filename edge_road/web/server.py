@@ -6,14 +6,14 @@ import socket
 from typing import Any
 
 from edge_road.errors import ConfigError
-from edge_road.runtime.vehicle_outputs import HttpOutput
+from edge_road.web.settings import ServerSettings
 
 HEAD_S = 5
 """to send a whole request, and between two of them"""
 LARGEST_HEAD_BYTES = 16 * 1024
 
 
-def listen(settings: HttpOutput) -> socket.socket:
+def listen(settings: ServerSettings) -> socket.socket:
     """Bound at the start, so that a port that is taken is known at once."""
     try:
         kind, _, _, _, address = socket.getaddrinfo(
@@ -32,7 +32,7 @@ def new_server(app: Any, clients: int) -> Any:
     """uvicorn's; only here is it imported, because that takes a while."""
     import uvicorn
 
-    from edge_road.runtime.outputs.web_protocol import Impatient
+    from edge_road.web.protocol import Impatient
 
     return uvicorn.Server(
         uvicorn.Config(

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from edge_road.runtime.outputs.web_guard import Guard, Refusal
+from edge_road.web.guard import Guard, Refusal
 
 PAGES = ("/", "/index.html", "/setup.html")
 SAFE_HEADERS = {
