@@ -135,7 +135,7 @@ def report(options: argparse.Namespace, seen: dict[str, list[tuple[float, list[f
 
 
 def page_bytes() -> int:
-    files = page_files()
+    files = page_files("edge_road.runtime")
     return sum(len(content) for name, (content, _) in files.items() if not name.startswith(LIVE_PAGE_ONLY))
 
 

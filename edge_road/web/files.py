@@ -17,14 +17,18 @@ TYPES = {
 
 
 class PageFiles:
-    """Those of every page, and those in the folder `page` of one package."""
-
     def __init__(self, package: str) -> None:
-        self._files: dict[str, tuple[bytes, str]] = {}
-        for place in ("edge_road.web", package):
-            for file in resources.files(place).joinpath("page").iterdir():
-                self._files[file.name] = (file.read_bytes(), TYPES[PurePath(file.name).suffix])
+        self._files = page_files(package)
 
     async def answer(self, request: Request) -> Response:
         content, kind = self._files.get(request.path_params.get("name", "index.html"), (None, ""))
         return PlainTextResponse("not found", 404) if content is None else Response(content, media_type=kind)
+
+
+def page_files(package: str) -> dict[str, tuple[bytes, str]]:
+    """name -> content and type: those of every page, and those in the folder `page` of one package."""
+    return {
+        file.name: (file.read_bytes(), TYPES[PurePath(file.name).suffix])
+        for place in ("edge_road.web", package)
+        for file in resources.files(place).joinpath("page").iterdir()
+    }
