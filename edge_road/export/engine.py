@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import re
-import statistics
 from collections.abc import Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -18,18 +18,15 @@ from edge_road.backends.cuda import Gpu, find_gpu, require_gpu
 from edge_road.backends.engine_life import RTX_COMPUTE, RTX_GPU, key_here, self_test
 from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, EngineStore
 from edge_road.backends.onnx_check import check_onnx
+from edge_road.backends.timing import median_ms
 from edge_road.backends.trt import Flavour, import_tensorrt
 from edge_road.bundle import Bundle, Precision
-from edge_road.clock import Clock, SystemClock
 from edge_road.errors import BackendError
 from edge_road.export.target import EngineSettings
 from edge_road.export.trt_network import BuildOptions, BuildRefused, BuildShape, Built, build
 from edge_road.files import sha256, write_atomically
-from edge_road.frames import Images
-from edge_road.predictor import Predictor
 
 LARGEST_CACHE_BYTES = 64 * 2**20
-WARM_UP, MEASURED = 5, 21
 LEAST_GAIN = 0.1
 """share of the time that INT8 must save to be preferred"""
 
@@ -55,7 +52,7 @@ def build_engine(
     try:
         predictor, record = self_test(bundle, store, record)
         record = record.model_copy(
-            update={"latency_ms": median_ms(predictor, bundle.probe().images_NHWC[:1])}
+            update={"latency_ms": median_ms(partial(predictor.predict, bundle.probe().images_NHWC[:1]))}
         )
         predictor.close()
     except BackendError as error:
@@ -85,17 +82,6 @@ def build_rtx_engine(
     record = _write(store, key, _build(trt, bundle, precision, plain, None), plain)
     _put_in_use(store, record)
     return record
-
-
-def median_ms(predictor: Predictor, images_NHWC: Images, clock: Clock | None = None) -> float:
-    """Of single calls, after a few that warm it up."""
-    clock = clock or SystemClock()
-    took_ns = []
-    for _ in range(WARM_UP + MEASURED):
-        began_ns = clock.mono_ns()
-        predictor.predict(images_NHWC)
-        took_ns.append(clock.mono_ns() - began_ns)
-    return statistics.median(took_ns[WARM_UP:]) / 1e6
 
 
 def best_precision(latency_ms: Mapping[Precision, float]) -> tuple[Precision, str]:

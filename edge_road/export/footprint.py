@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-from edge_road.clock import SystemClock
+from edge_road.backends.timing import MEASURED, WARM_UP, median_ms
 from edge_road.config import StrictModel
 
-WARM_UP, MEASURED = 3, 15
 TIME_LIMIT_S = 120.0
 
 
@@ -54,13 +52,8 @@ def main() -> None:
     model, providers = sys.stdin.buffer.read(), ["CPUExecutionProvider"]
     session = onnxruntime.InferenceSession(model, options, providers=providers)
     images_NHWC = np.zeros((batch, height, width, 3), np.uint8)
-    clock, took_ns = SystemClock(), []
-    for _ in range(WARM_UP + MEASURED):
-        began_ns = clock.mono_ns()
-        session.run(list(OUTPUT_NAMES), {INPUT_NAME: images_NHWC})
-        took_ns.append(clock.mono_ns() - began_ns)
-    latency_ms = statistics.median(took_ns[WARM_UP:]) / 1e6 / batch
-    print(json.dumps({"latency_ms": round(latency_ms, 3), "memory_mb": round(_most_memory_mb(), 1)}))
+    took_ms = median_ms(lambda: session.run(list(OUTPUT_NAMES), {INPUT_NAME: images_NHWC}))
+    print(json.dumps({"latency_ms": round(took_ms / batch, 3), "memory_mb": round(_most_memory_mb(), 1)}))
 
 
 def _most_memory_mb() -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from edge_road.backends.probe_check import check_probe
+from edge_road.backends.timing import median_ms
 from edge_road.bundle import Bundle, Precision, load_bundle
-from edge_road.clock import Clock, SystemClock
 from edge_road.errors import BackendError, BundleError
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Preprocessing
@@ -18,9 +17,6 @@ from edge_road.runtime.evidence import Loaded
 from edge_road.runtime.geometry import Geometry
 from edge_road.runtime.vehicle import Backend, Vehicle
 from edge_road.workspace import newest_bundle
-
-if TYPE_CHECKING:
-    from edge_road.frames import Images
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +32,6 @@ PRECISIONS: dict[Backend, tuple[Precision, ...]] = {
     "onnx_cuda": ("float16", "float32"),
     "onnx": ("float32",),
 }
-WARM_UP, MEASURED = 3, 15
 
 
 @dataclass(frozen=True)
@@ -82,17 +77,18 @@ def load_model(vehicle: Vehicle) -> LoadedModel:
 def _fastest(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
     """Everything that bundle and machine offer is opened, self-tested and timed; the fastest serves."""
     best: LoadedModel | None = None
-    best_s, refusals = float("inf"), []
+    best_ms, refusals = float("inf"), []
     for candidate in candidates(bundle):
         try:
             model = _open(bundle, candidate, vehicle)
-            took_s = median_s(model.predictor, bundle.probe().images_NHWC[: max(1, len(vehicle.regions))])
+            images_NHWC = bundle.probe().images_NHWC[: max(1, len(vehicle.regions))]
+            took_ms = median_ms(partial(model.predictor.predict, images_NHWC))
         except (BackendError, BundleError) as error:
             refusals.append(f"{candidate}: {error.what}")
             continue
-        log.info("%s takes %.2f ms", candidate, 1e3 * took_s)
-        if took_s < best_s:
-            best, best_s = model, took_s
+        log.info("%s takes %.2f ms", candidate, took_ms)
+        if took_ms < best_ms:
+            best, best_ms = model, took_ms
     if refusals:
         log.info("not to be had here: %s", "; ".join(refusals))
     if best is None:
@@ -105,17 +101,6 @@ def candidates(bundle: Bundle) -> Iterator[Candidate]:
         for precision in precisions:
             if precision in bundle.manifest.artefacts:
                 yield Candidate(backend, precision)
-
-
-def median_s(predictor: Predictor, images_NHWC: Images, clock: Clock | None = None) -> float:
-    """Of single calls, after a few that warm it up."""
-    clock = clock or SystemClock()
-    took_ns = []
-    for _ in range(WARM_UP + MEASURED):
-        began_ns = clock.mono_ns()
-        predictor.predict(images_NHWC)
-        took_ns.append(clock.mono_ns() - began_ns)
-    return statistics.median(took_ns[WARM_UP:]) / 1e9
 
 
 def _engine_or_onnx(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from test_killed_writers import killed_at
 from tiny_onnx import SIZE, conv_bytes
-from tiny_run import draw_pictures
+from tiny_run import draw_pictures, write_run_without_weights
 
 from edge_road.bundle import Bundle, load_bundle
-from edge_road.config import write_settings
-from edge_road.datasets.opening import open_dataset
 from edge_road.export import exporting, gate_page, packing
 from edge_road.export.exporting import Export, Exporter, export_run
 from edge_road.export.gate import Parity
@@ -27,7 +25,6 @@ from edge_road.keys import generate_key, public_path
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import FolderData
-from edge_road.run_record import RECIPE_FILE, RunRecord, write_record
 from edge_road.trust import Trust
 
 pytest.importorskip("cryptography")
@@ -47,26 +44,9 @@ measure = false
 def write_run(place: Path) -> Path:
     """Without weights: its ONNX model is given."""
     data = FolderData(kind="folder", path=draw_pictures(place / "pictures", count=15, side=32))
-    dataset, run = open_dataset(data), place / "runs" / "tiny"
-    record = RunRecord(
-        name="tiny",
-        classes=dataset.classes.names,
-        backbone="none",
-        features=8,
-        preprocessing=Preprocessing(height=SIZE[0], width=SIZE[1]),
-        method="softmax",
-        seed=0,
-        data_digest=dataset.digest,
-        recipe_digest="0" * 64,
-        weights_sha256="1" * 64,
-        git_commit=None,
-        version="0.1.0",
-        epochs=1,
-        best_epoch=1,
-        validation_accuracy=0.5,
-    )
-    write_record(run, record)
-    write_settings(Recipe(name="tiny", data=data), run / RECIPE_FILE)
+    run = place / "runs" / "tiny"
+    preprocessing = Preprocessing(height=SIZE[0], width=SIZE[1])
+    write_run_without_weights(run, Recipe(name="tiny", data=data), preprocessing)
     (place / "target.toml").write_text(TARGET)
     generate_key(place / "key")
     return run

@@ -14,34 +14,11 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import cv2
-import numpy as np
 import pytest
 from daemon_harness import retried_on_a_busy_machine
+from tiny_training import write_tiny_recipe
 
 from edge_road import cli
-
-RECIPE = """
-name = "pair"
-[data]
-kind = "folder"
-path = "{photos}"
-[input]
-height = 32
-width = 32
-[model]
-backbone = "mobilenetv3_small_050"
-features = 8
-[optimizer]
-schedule = "cosine"
-learning_rate = 1e-3
-[training]
-epochs = 3
-batch_size = 8
-threads = 1
-workers = 0
-device = "cpu"
-"""
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["edge_road.training.train", "edge_road.training.progress"])
@@ -49,16 +26,7 @@ processes.set_forkserver_preload(["edge_road.training.train", "edge_road.trainin
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recipe")
-    generator = np.random.default_rng(0)
-    for blue, name in enumerate(("dry", "wet", "icy")):
-        (folder / "photos" / name).mkdir(parents=True)
-        for number in range(10):
-            picture = generator.integers(0, 160, (40, 40, 3), dtype=np.uint8)
-            picture[..., 0] += np.uint8(40 * blue)
-            cv2.imwrite(str(folder / "photos" / name / f"{number}.png"), picture)
-    (folder / "pair.toml").write_text(RECIPE.format(photos=folder / "photos"))
-    return folder / "pair.toml"
+    return write_tiny_recipe(tmp_path_factory.mktemp("recipe"), 10, "workers = 0\n")
 
 
 def free_port() -> int:

@@ -15,35 +15,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
+from tiny_training import write_tiny_recipe
 
 from edge_road import cli
-
-RECIPE = """
-name = "kill"
-[data]
-kind = "folder"
-path = "{photos}"
-[input]
-height = 32
-width = 32
-[model]
-backbone = "mobilenetv3_small_050"
-features = 8
-[optimizer]
-schedule = "cosine"
-learning_rate = 1e-3
-[training]
-epochs = 3
-batch_size = 8
-threads = 1
-device = "cpu"
-"""
 
 # Each training is a process of its own, forked from a clean one that has done the slow imports.
 processes = multiprocessing.get_context("forkserver")
@@ -52,16 +31,7 @@ processes.set_forkserver_preload(["edge_road.training.train", "edge_road.trainin
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recipe")
-    generator = np.random.default_rng(0)
-    for blue, name in enumerate(("dry", "wet", "icy")):
-        (folder / "photos" / name).mkdir(parents=True)
-        for number in range(12):
-            picture = generator.integers(0, 160, (40, 40, 3), dtype=np.uint8)
-            picture[..., 0] += np.uint8(40 * blue)
-            cv2.imwrite(str(folder / "photos" / name / f"{number}.png"), picture)
-    (folder / "kill.toml").write_text(RECIPE.format(photos=folder / "photos"))
-    return folder / "kill.toml"
+    return write_tiny_recipe(tmp_path_factory.mktemp("recipe"), 12)
 
 
 @pytest.fixture(scope="module")

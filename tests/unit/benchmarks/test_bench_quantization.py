@@ -10,19 +10,16 @@ import pytest
 pytest.importorskip("torch", reason="benchmarks are made where the training packages are")
 
 from tiny_onnx import SIZE, conv_bytes
-from tiny_run import draw_pictures
+from tiny_run import draw_pictures, write_run_without_weights
 
 from benchmarks import quantization_folds
 from benchmarks.fold_table import HEADER, FoldAnswers, Pooled, pool, table_rows
 from benchmarks.int8_recipes import RECIPES, Workshop
-from edge_road.config import write_settings
-from edge_road.datasets.opening import open_dataset
 from edge_road.errors import BackendError, ConfigError, DataError
 from edge_road.export.rtx_check import RtxReport
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import FolderData
-from edge_road.run_record import RECIPE_FILE, RunRecord, write_record
 
 LABELS = (0, 0, 1, 1, 2, 2, 2, 2)
 
@@ -91,27 +88,9 @@ def test_a_recipe_that_cannot_run_here_is_told(tmp_path: Path, monkeypatch: pyte
 def run(tmp_path: Path) -> Path:
     """A run whose float model is exported already: torch's exporter is slow."""
     data = FolderData(kind="folder", path=draw_pictures(tmp_path / "pictures", count=12, side=32))
-    dataset = open_dataset(data)
     run = tmp_path / "comparison" / "runs" / "softmax-fold0"
-    record = RunRecord(
-        name="tiny",
-        classes=dataset.classes.names,
-        backbone="none",
-        features=8,
-        preprocessing=Preprocessing(height=SIZE[0], width=SIZE[1]),
-        method="softmax",
-        seed=0,
-        data_digest=dataset.digest,
-        recipe_digest="0" * 64,
-        weights_sha256="1" * 64,
-        git_commit=None,
-        version="0.1.0",
-        epochs=1,
-        best_epoch=1,
-        validation_accuracy=0.5,
-    )
-    write_record(run, record)
-    write_settings(Recipe(name="tiny", data=data), run / RECIPE_FILE)
+    preprocessing = Preprocessing(height=SIZE[0], width=SIZE[1])
+    write_run_without_weights(run, Recipe(name="tiny", data=data), preprocessing)
     folder = tmp_path / "out" / "softmax-fold0-11111111"
     folder.mkdir(parents=True)
     (folder / "float32.onnx").write_bytes(conv_bytes())

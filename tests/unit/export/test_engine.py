@@ -17,14 +17,12 @@ from edge_road.backends import engine_store
 from edge_road.backends.engine_store import EngineStore, store_of
 from edge_road.bundle import Bundle, Precision, load_bundle
 from edge_road.cli import command
-from edge_road.clock import ScriptedClock
 from edge_road.errors import BackendError
 from edge_road.export import engine
 from edge_road.export.engine import (
     best_precision,
     build_engine,
     build_rtx_engine,
-    median_ms,
     why_no_engine,
 )
 from edge_road.export.target import EngineSettings
@@ -288,16 +286,6 @@ def test_int8_must_earn_its_place(latency_ms: dict[Precision, float], best: str)
     chosen, reason = best_precision(latency_ms)
     assert chosen == best
     assert ("does not gain" in reason) == (len(latency_ms) > 1 and best != "int8")
-
-
-def test_the_time_of_a_prediction_is_a_median_of_single_calls() -> None:
-    clock = ScriptedClock()
-
-    class Slow:
-        def predict(self, images_NHWC: object) -> None:
-            clock.sleep(0.5 if clock.mono_ns() == 0 else 0.004)
-
-    assert median_ms(Slow(), np.zeros((1, *SIZE, 3), np.uint8), clock) == pytest.approx(4.0)  # type: ignore[arg-type]
 
 
 def test_versions_with_dla() -> None:

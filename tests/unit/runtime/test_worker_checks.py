@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from edge_road.backends.fake import FakePredictor
 from edge_road.errors import BackendError
 from edge_road.preprocess import Preprocessing
-from edge_road.runtime.model import LoadedModel, median_s
+from edge_road.runtime.model import LoadedModel
 from edge_road.runtime.perception import Perception
 from edge_road.runtime.worker import SICK_FRAMES, _check_model
 
@@ -42,18 +41,3 @@ def test_a_model_that_fails_its_test_ends_the_worker() -> None:
     perception.sick_in_a_row = SICK_FRAMES
     with pytest.raises(BackendError, match="its own outputs"):
         _check_model(perception, loaded)
-
-
-def test_the_speed_of_a_model_is_a_median_without_its_warm_up() -> None:
-    class Clock:
-        """Each call takes a second longer than the one before."""
-
-        calls = now_ns = 0
-
-        def mono_ns(self) -> int:
-            self.calls += 1
-            self.now_ns += (self.calls // 2) * 10**9 if self.calls % 2 == 0 else 0
-            return self.now_ns
-
-    images_NHWC = np.zeros((1, 32, 32, 3), np.uint8)
-    assert median_s(FakePredictor(), images_NHWC, Clock()) == 11.0  # type: ignore[arg-type]

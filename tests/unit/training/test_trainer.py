@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from power_cut import interrupt_after
 from safetensors.torch import load_file
 
 from edge_road.errors import TrainingError
@@ -43,24 +44,6 @@ def assert_same_training(first: Path, second: Path) -> None:
     assert ours.keys() == theirs.keys()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert untimed(first) == untimed(second)
-
-
-class PowerCut(Exception):
-    pass
-
-
-def interrupt_after(trainer: Trainer, epochs: int) -> None:
-    """Stop where a power cut would: the epoch is trained, its checkpoint not yet written."""
-    save = trainer._save
-
-    def save_unless_dead() -> None:
-        if len(trainer.history) > epochs:
-            raise PowerCut
-        save()
-
-    trainer._save = save_unless_dead  # type: ignore[method-assign]
-    with pytest.raises(PowerCut):
-        trainer.fit()
 
 
 @pytest.mark.parametrize("method", ["softmax", "discriminative"])

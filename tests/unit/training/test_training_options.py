@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from power_cut import interrupt_after
 from safetensors.torch import load_file
 from torch import nn
 
@@ -24,23 +25,6 @@ from edge_road.training.trainer import Trainer
 
 MakeTrainer = Callable[..., Trainer]
 SOFTMAX = {"name": "softmax"}
-
-
-class PowerCut(Exception):
-    pass
-
-
-def interrupt_after(trainer: Trainer, epochs: int) -> None:
-    save = trainer._save
-
-    def save_unless_dead() -> None:
-        if len(trainer.history) > epochs:
-            raise PowerCut
-        save()
-
-    trainer._save = save_unless_dead  # type: ignore[method-assign]
-    with pytest.raises(PowerCut):
-        trainer.fit()
 
 
 def rates(trainer: Trainer) -> list[float]:
