@@ -1,7 +1,8 @@
 """Random views of training pictures, each decided by (seed, epoch, index) alone.
 
-The only module that knows albumentations. Rotation reflects the picture at its border and
-perspective zooms in, where the paper's torchvision transforms leave black corners.
+The only module that knows albumentations. As with the paper's torchvision transforms, rotation and
+perspective keep the whole picture and leave black corners: a network that has never seen a part of the
+road missing takes a dirty patch on the lens for a wet road.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import random
 import threading
 from typing import Any
 
-import cv2
 import numpy as np
 
 from edge_road.frames import Image
@@ -52,11 +52,11 @@ def transforms(settings: AugmentSettings) -> list[Any]:
         albumentations.ColorJitter(
             brightness=jitter, contrast=jitter, saturation=jitter, hue=0, p=1.0
         ): jitter,
-        albumentations.Rotate(
-            limit=settings.rotation_degrees, border_mode=cv2.BORDER_REFLECT_101, p=1.0
-        ): settings.rotation_degrees,
+        albumentations.Rotate(limit=settings.rotation_degrees, p=1.0): settings.rotation_degrees,
         albumentations.Perspective(
-            scale=(_corner_scale(settings.perspective),) * 2, p=settings.perspective_probability
+            scale=(_corner_scale(settings.perspective),) * 2,
+            fit_output=True,
+            p=settings.perspective_probability,
         ): settings.perspective,
         albumentations.HorizontalFlip(p=settings.flip): settings.flip,
     }

@@ -95,15 +95,27 @@ def test_colour_jitter_changes_brightness_but_not_the_hue_of_grey() -> None:
     assert 120 < jittered.max() <= 131
 
 
-def test_rotation_stays_within_its_limit_and_leaves_no_black_corners() -> None:
+def test_rotation_stays_within_its_limit() -> None:
     white = np.full((32, 32, 3), 255, np.uint8)
     white[:, 16:] = 200
     augmentation = Augmentation(only(rotation_degrees=10), 0)
     for i in range(50):
         view = augmentation.view(white, 0, i)
-        assert view.min() >= 200
-        top, bottom = ((row > 228).sum() / 3 for row in (view[4], view[27]))
-        assert abs(top - bottom) <= 23 * np.tan(np.radians(10.5)) + 2
+        top, bottom = ((row[4:-4] > 228).sum() / 3 for row in (view[6], view[25]))
+        assert abs(top - bottom) <= 19 * np.tan(np.radians(10.5)) + 2
+
+
+@pytest.mark.parametrize("part", ["rotation_degrees", "perspective"])
+def test_the_whole_picture_stays_and_corners_become_black(part: str) -> None:
+    framed = np.full((64, 64, 3), 100, np.uint8)
+    framed[:8] = framed[-8:] = framed[:, :8] = framed[:, -8:] = 255
+    augmentation = Augmentation(only(**{part: 10 if part == "rotation_degrees" else 0.5}), 0)
+    changed = [view for i in range(50) if not np.array_equal(view := augmentation.view(framed, 0, i), framed)]
+    darkest = [min(view[y, x].max() for y in (0, -1) for x in (0, -1)) for view in changed]
+    assert np.median(darkest) == 0
+    for view in changed:
+        middle = [view[32], view[:, 32]]
+        assert all(line[:20].max() > 150 and line[-20:].max() > 150 for line in middle)
 
 
 def test_importing_it_asks_no_server_for_updates() -> None:
