@@ -40,6 +40,8 @@ class AugmentSettings(StrictModel):
     perspective: Probability = 0.5
     """how far the corners move, as torchvision's `distortion_scale` (its default, as in the paper)"""
     perspective_probability: Probability = 0.5
+    corners: Literal["black", "filled"] = "black"
+    """what rotation and perspective leave there: nothing, as in the paper, or they reflect and zoom in"""
     flip: Probability = 0.5
     """probability of mirroring left and right"""
 

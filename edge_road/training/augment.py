@@ -1,8 +1,6 @@
 """Random views of training pictures, each decided by (seed, epoch, index) alone.
 
-The only module that knows albumentations. As with the paper's torchvision transforms, rotation and
-perspective keep the whole picture and leave black corners: a network that has never seen a part of the
-road missing takes a dirty patch on the lens for a wet road.
+The only module that knows albumentations.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import random
 import threading
 from typing import Any
 
+import cv2
 import numpy as np
 
 from edge_road.frames import Image
@@ -47,15 +46,18 @@ class Augmentation:
 
 def transforms(settings: AugmentSettings) -> list[Any]:
     """In the paper's order; a part that is set to 0 is left out."""
-    jitter = settings.color_jitter
+    jitter, black = settings.color_jitter, settings.corners == "black"
+    border = cv2.BORDER_CONSTANT if black else cv2.BORDER_REFLECT_101
     chosen = {
         albumentations.ColorJitter(
             brightness=jitter, contrast=jitter, saturation=jitter, hue=0, p=1.0
         ): jitter,
-        albumentations.Rotate(limit=settings.rotation_degrees, p=1.0): settings.rotation_degrees,
+        albumentations.Rotate(
+            limit=settings.rotation_degrees, border_mode=border, p=1.0
+        ): settings.rotation_degrees,
         albumentations.Perspective(
             scale=(_corner_scale(settings.perspective),) * 2,
-            fit_output=True,
+            fit_output=black,
             p=settings.perspective_probability,
         ): settings.perspective,
         albumentations.HorizontalFlip(p=settings.flip): settings.flip,

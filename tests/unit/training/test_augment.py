@@ -105,6 +105,13 @@ def test_rotation_stays_within_its_limit() -> None:
         assert abs(top - bottom) <= 19 * np.tan(np.radians(10.5)) + 2
 
 
+def test_filled_corners_are_never_black() -> None:
+    white = np.full((32, 32, 3), 255, np.uint8)
+    settings = only(rotation_degrees=10, perspective=0.5).model_copy(update={"corners": "filled"})
+    augmentation = Augmentation(settings, 0)
+    assert min(augmentation.view(white, 0, i).min() for i in range(50)) == 255
+
+
 @pytest.mark.parametrize("part", ["rotation_degrees", "perspective"])
 def test_the_whole_picture_stays_and_corners_become_black(part: str) -> None:
     framed = np.full((64, 64, 3), 100, np.uint8)
