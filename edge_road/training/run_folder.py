@@ -50,7 +50,7 @@ def claimed(run: Path, recipe: Recipe) -> Iterator[Path]:
         try:
             yield run
         except BaseException:
-            if is_new and not any((run / CHECKPOINT_FOLDER).glob("*")):
+            if is_new and not is_finished(run) and not any((run / CHECKPOINT_FOLDER).glob("*")):
                 shutil.rmtree(run, ignore_errors=True)
             raise
 

@@ -99,6 +99,13 @@ def test_a_run_with_a_checkpoint_stays_when_it_fails(tmp_path: Path) -> None:
     assert checkpoint.exists()
 
 
+def test_a_finished_run_stays_when_what_comes_after_training_is_interrupted(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), claimed(tmp_path / "run", RECIPE) as run:
+        (run / "run.json").write_text("{}")  # its checkpoints are gone, as a comparison removes them
+        raise KeyboardInterrupt
+    assert (tmp_path / "run" / "run.json").exists()
+
+
 def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run")
     (run / "last").mkdir()
