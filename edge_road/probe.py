@@ -74,7 +74,17 @@ def _read_npz(content: bytes) -> dict[str, npt.NDArray[Any]]:
             raise ValueError(f"{len(names)} arrays, {len(set(names))} of them with a name of their own")
         if sum(member.file_size for member in members) > LARGEST_PROBE_BYTES:
             raise ValueError(f"it would unpack to more than {LARGEST_PROBE_BYTES} bytes")
-        return {name.removesuffix(".npy"): _read_array(archive.read(name)) for name in names}
+        return {
+            member.filename.removesuffix(".npy"): _read_array(_unpack(archive, member)) for member in members
+        }
+
+
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """`archive.read` unpacks all that is there before it looks at the size; so do the methods refused here."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"an array packed by method {member.compress_type}")
+    with archive.open(member) as file:
+        return file.read(member.file_size)
 
 
 def _read_array(content: bytes) -> npt.NDArray[Any]:

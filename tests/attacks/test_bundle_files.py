@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -232,7 +233,7 @@ def test_keys_that_stand_twice_and_deep_values_are_refused_also_inside(bundle: P
         ("classes", ["dry", "wet", "lava"]),
         ("classes", ["dry", "wet"]),
         ("classes", []),
-        ("seed", "0"),
+        ("seed", "none"),
         ("unknown", 1),
         ("input_shape", [0, 10**9, 10**9]),
         ("artefacts", {"float64": {}}),
@@ -240,9 +241,6 @@ def test_keys_that_stand_twice_and_deep_values_are_refused_also_inside(bundle: P
 )
 def test_a_manifest_with_other_values_is_refused(key: str, value: Any, bundle: Path) -> None:
     change_manifest(bundle, lambda values: values.update({key: value}))
-    if key == "seed":  # pydantic reads a number from text; that is all it may do
-        assert load_bundle(bundle).manifest.seed == 0
-        return
     with pytest.raises(BundleError, match="not valid"):
         load_bundle(bundle)
 
@@ -273,9 +271,9 @@ def test_a_bundle_from_the_future_says_so(bundle: Path) -> None:
 # ------------------------------------------------------------------------------ probe.npz
 
 
-def npz(**members: bytes) -> bytes:
+def npz(method: int = zipfile.ZIP_DEFLATED, /, **members: bytes) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in members.items():
             archive.writestr(f"{name}.npy", content)
     return buffer.getvalue()
@@ -335,8 +333,26 @@ def test_an_array_that_claims_to_be_vast_reserves_nothing() -> None:
             Probe.from_bytes(npz(images=content, labels=LABELS))
 
 
-def test_an_archive_that_lies_about_its_sizes_is_refused() -> None:
-    content = bytearray(npz(images=IMAGES, labels=LABELS))
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_lies_about_its_sizes_is_not_unpacked(method: int) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("images.npy", bytes(64 * 2**20))
+    lying = bytearray(buffer.getvalue())
+    entry = lying.rindex(b"PK\x01\x02")
+    lying[entry + 24 : entry + 28] = (128).to_bytes(4, "little")
+    tracemalloc.start()
+    try:
+        with pytest.raises(BundleError, match="probe frames"):
+            Probe.from_bytes(bytes(lying))
+        assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_with_any_byte_changed_is_a_probe_or_refused(method: int) -> None:
+    content = npz(method, images=IMAGES, labels=LABELS)
     for offset in range(len(content)):
         damaged = bytearray(content)
         damaged[offset] ^= 0xFF
