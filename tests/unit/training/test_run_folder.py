@@ -86,24 +86,18 @@ def test_a_new_run_that_fails_before_its_first_checkpoint_goes_away(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_with_a_checkpoint_stays_when_it_fails(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "run" / "last" / "epoch-00001.safetensors"
+@pytest.mark.parametrize("work", ["last/epoch-00001.safetensors", "run.json"])
+def test_a_run_with_a_checkpoint_or_a_finished_one_stays_when_it_fails(tmp_path: Path, work: str) -> None:
+    """A comparison removes the checkpoints of a finished run before it judges it."""
 
-    def fail_after_an_epoch(run: Path) -> None:
-        checkpoint.parent.mkdir()
-        checkpoint.write_text("an epoch's work")
+    def fail_after(run: Path) -> None:
+        (run / work).parent.mkdir(exist_ok=True)
+        (run / work).write_text("hours of work")
         raise ConfigError("the disk is full")
 
     with pytest.raises(ConfigError), claimed(tmp_path / "run", RECIPE) as run:
-        fail_after_an_epoch(run)
-    assert checkpoint.exists()
-
-
-def test_a_finished_run_stays_when_what_comes_after_training_is_interrupted(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), claimed(tmp_path / "run", RECIPE) as run:
-        (run / "run.json").write_text("{}")  # its checkpoints are gone, as a comparison removes them
-        raise KeyboardInterrupt
-    assert (tmp_path / "run" / "run.json").exists()
+        fail_after(run)
+    assert (tmp_path / "run" / work).exists()
 
 
 def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
