@@ -21,7 +21,8 @@ from edge_road.recipe_data import (
     SvhnData,
 )
 
-_KINDS: dict[str, type[CsvData | RscdData | ShardData | Cifar10Data | SvhnData]] = {
+_KINDS: dict[str, type[FolderData | CsvData | RscdData | ShardData | Cifar10Data | SvhnData]] = {
+    "folder": FolderData,
     "csv": CsvData,
     "rscd": RscdData,
     "shards": ShardData,
@@ -44,17 +45,17 @@ def guess_data(path: Path) -> DataSettings:
     if not path.exists():
         raise DataError("there is no data set", where=path)
     kind = guess_kind(path)
-    if kind == "folder":
-        return FolderData(kind="folder", path=path, classes=guess_classes(path))
-    return _KINDS[kind].model_validate({"kind": kind, "path": path})
+    classes = {"classes": guess_classes(path)} if kind == "folder" else {}
+    return _KINDS[kind].model_validate({"kind": kind, "path": path, **classes})
 
 
 def settings_at(path: Path, like: DataSettings, classes: tuple[str, ...]) -> DataSettings:
-    """A data set elsewhere: read as `like` when it is of that kind, with `classes` when it is of folders."""
+    """A data set elsewhere: read as `like` when it is of that kind, else by what lies there, as `classes`."""
     kind = guess_kind(path)
     if kind == like.kind:
         return like.model_copy(update={"path": path})
-    return FolderData(kind="folder", path=path, classes=classes) if kind == "folder" else guess_data(path)
+    named = {"classes": classes} if kind in ("folder", "csv") else {}
+    return _KINDS[kind].model_validate({"kind": kind, "path": path, **named})
 
 
 def guess_classes(path: Path) -> tuple[str, ...]:

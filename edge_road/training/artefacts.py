@@ -14,13 +14,13 @@ from edge_road.bundle import MANIFEST_FILE, Manifest, Precision, load_bundle
 from edge_road.bundle import Artefact as Shipped
 from edge_road.config import check_settings
 from edge_road.datasets import RoadDataset, open_dataset
-from edge_road.datasets.rscd import FOLDERS
+from edge_road.datasets.guess import settings_at
 from edge_road.errors import ConfigError, DataError, suggestion
 from edge_road.evaluation.report import Subject
 from edge_road.predictor import Predictor
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe
-from edge_road.recipe_data import DataSettings, FolderData, RscdData
+from edge_road.recipe_data import DataSettings
 from edge_road.run_record import RECORD_FILE, RunRecord, load_recipe, load_record
 
 TORCH_BATCH = 8  # as many as stay in the caches of a processor
@@ -127,15 +127,11 @@ def _subject(place: Path, kind: Literal["run", "bundle"], sha256: str, made: Run
 
 
 def data_settings(artefacts: Sequence[Artefact], path: Path | None = None) -> DataSettings:
-    """Those of the first recipe, or for `path`: RSCD by its three folders, else class folders."""
+    """Those of the first recipe, or of what lies at `path`."""
     first = artefacts[0]
     if path is None:
         return first.data
-    if all((path / folder).is_dir() for folder in FOLDERS.values()):
-        return RscdData(kind="rscd", path=path)
-    if isinstance(first.data, FolderData):
-        return first.data.model_copy(update={"path": path})
-    return FolderData(kind="folder", path=path, classes=first.predictor.classes.names)
+    return settings_at(path.expanduser(), first.data, first.predictor.classes.names)
 
 
 def _is_here(settings: DataSettings) -> bool:

@@ -165,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_subjects(add: Callable[..., object]) -> None:
     """What is judged, and on which pictures."""
     add("subjects", nargs="*", metavar="RUN_OR_BUNDLE", help="folders or names; default: the newest run")
-    other = "judge on other pictures: class folders or RSCD (default: the recipe's)"
+    other = "judge on other pictures: class folders, a table, shards, RSCD (default: the recipe's)"
     add("--data", type=Path, metavar="PATH", help=other)
     add("--split", choices=(*SPLITS, ALL_SPLITS), default="test", help="default: test")
     add("--images", type=whole_number(1), metavar="N", help="at most so many pictures, drawn by the seed")

@@ -18,7 +18,8 @@ from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Report, load_report
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe
-from edge_road.recipe_data import DataSettings, FolderData, SyntheticData
+from edge_road.recipe_data import DataSettings, FolderData, RscdData, SyntheticData
+from edge_road.synthetic.rscd_tree import write_rscd_tree
 
 pytest.importorskip("jinja2")  # pages are made where models are trained
 
@@ -142,6 +143,24 @@ def test_a_model_of_rendered_scenes_can_be_judged_on_photographs(home: Path) -> 
     report = only_report(home / "reports" / "tiny")
     assert report.entries[0].evaluation.images == 12
     assert report.test_set.kind == "folder"
+
+
+def test_other_pictures_may_be_a_table_or_rscd_with_the_labels_of_the_model(home: Path) -> None:
+    photos = make_photos(home / "photos")
+    files = sorted(photos.glob("*/*.png"))
+    table = photos / "table.csv"
+    table.write_text("file,label\n" + "".join(f"{p.parent.name}/{p.name},{p.parent.name}\n" for p in files))
+    bundle = make_bundle(home, FolderData(kind="folder", path=photos))
+    assert evaluate(bundle, "--data", table, "--split", "all", *QUICK) == 0
+    report = only_report(home / "reports" / "tiny")
+    assert (report.test_set.kind, report.entries[0].evaluation.images) == ("csv", 30)
+
+    rscd = home / "rscd"
+    write_rscd_tree(rscd, 1, np.random.default_rng(0), height=48, width=32)
+    coarse = make_bundle(home, RscdData(kind="rscd", path=rscd, labels="state3"), "coarse")
+    rscd.rename(home / "moved")
+    assert evaluate(coarse, "--data", home / "moved", *QUICK) == 0
+    assert only_report(home / "reports" / "coarse").test_set.as_trained
 
 
 def test_other_classes_are_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from edge_road.datasets.guess import guess_classes, guess_data, guess_kind, settings_at
 from edge_road.datasets.rscd import FOLDERS
 from edge_road.errors import DataError
-from edge_road.recipe_data import FolderData, RscdData, SyntheticData
+from edge_road.recipe_data import CsvData, FolderData, RscdData, SyntheticData
 
 
 def make(root: Path, *names: str) -> Path:
@@ -52,3 +52,7 @@ def test_another_place_is_read_like_the_first_when_it_is_of_its_kind(tmp_path: P
         kind="folder", path=roads, classes=("dry", "wet")
     )
     assert settings_at(rscd, SyntheticData(), ("dry", "wet", "icy")) == RscdData(kind="rscd", path=rscd)
+    (tmp_path / "table.csv").touch()
+    assert settings_at(tmp_path / "table.csv", first, ("dry", "wet")) == CsvData(
+        kind="csv", path=tmp_path / "table.csv", classes=("dry", "wet")
+    )
