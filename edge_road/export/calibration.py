@@ -121,7 +121,7 @@ def largest_values(onnx_bytes: bytes, images_NHWC: Images) -> dict[str, float]:
 def _run(
     onnx_bytes: bytes, tensors: Sequence[str], images_NHWC: Images
 ) -> Iterable[list[npt.NDArray[np.float32]]]:
-    """The values of inner tensors, image by image: they are too large to keep."""
+    """The values of inner tensors, image by image: they are too large to keep. A fixed batch repeats it."""
     import onnx
     import onnxruntime
 
@@ -141,5 +141,7 @@ def _run(
     content = write_model(model)
     check_onnx(content, where="the calibration graph")
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    batch = session.get_inputs()[0].shape[0]
+    copies = batch if isinstance(batch, int) else 1
     for image_HWC in images_NHWC:
-        yield session.run(list(tensors), {INPUT_NAME: image_HWC[None]})
+        yield session.run(list(tensors), {INPUT_NAME: np.repeat(image_HWC[None], copies, axis=0)})

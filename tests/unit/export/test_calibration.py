@@ -91,3 +91,9 @@ def test_a_model_whose_values_overflow_is_refused() -> None:
     )
     with pytest.raises(DataError, match="undefined"):
         sample_activations(model.SerializeToString(), ["a"], noise_images(2))
+
+
+def test_a_graph_of_a_fixed_batch_gives_the_same_samples() -> None:
+    fixed, any_batch = (sample_activations(conv_bytes(n), ["a"], noise_images(3))["a"] for n in (4, "N"))
+    np.testing.assert_allclose(fixed.samples_SC, any_batch.samples_SC, rtol=1e-6)
+    assert fixed.largest == pytest.approx(any_batch.largest)
