@@ -55,11 +55,11 @@ class Discriminative(Method):
     def _copies(
         self, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> tuple[Tensor | None, Tensor | None]:
-        """The perturbed images, unless nothing is to be aligned, and the labels that they teach, if any."""
-        if self.settings.lambda_align == 0:
-            return None, None
+        """The perturbed images, unless nothing is learnt from them, and the labels that they teach, if any."""
         if self.spheres:
             return self.spheres.around(images_BCHW, labels_B, generator)
+        if self.settings.lambda_align == 0:
+            return None, None
         return add_gaussian_noise(images_BCHW, self.settings.sigma, generator), None
 
     def _outputs(

@@ -77,6 +77,14 @@ def test_discriminative_with_spider_aligns_its_copies_and_learns_their_labels() 
     assert torch.allclose(step.terms["alignment"], expected)
 
 
+def test_copies_that_are_not_aligned_still_teach_their_labels() -> None:
+    asked = method_of("discriminative", perturbation="spider", lambda_align=0.0, tau=8.0, xi=0.1)
+    step = asked(Recorder(), IMAGES, LABELS, seeded())
+    alone = method_of("spider", tau=8.0, xi=0.1)(Recorder(), IMAGES, LABELS, seeded())
+    assert torch.allclose(step.terms["spider"], alone.total)
+    assert step.terms["alignment"] == 0.0
+
+
 @pytest.mark.parametrize("name", ["spider", "discriminative"])
 def test_a_xi_that_leaves_no_doubt_is_refused(name: str) -> None:
     extra = {"perturbation": "spider"} if name == "discriminative" else {}
