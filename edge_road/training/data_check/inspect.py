@@ -40,8 +40,7 @@ def inspect(key: str, content: bytes) -> tuple[Fingerprint | None, list[Finding]
         image = decode_image(content, key)
     except DataError as error:
         return None, [Finding(_refusal(facts), key, error.details.get("got", error.what))]
-    fingerprint = fingerprint_of(image, hashlib.sha256(content).digest())
-    return fingerprint, [*_of_facts(key, facts), *findings_of_pixels(key, image)]
+    return fingerprint_of(image, content), [*_of_facts(key, facts), *findings_of_pixels(key, image)]
 
 
 def findings_of_pixels(key: str, image: Image) -> list[Finding]:
@@ -59,11 +58,12 @@ def findings_of_pixels(key: str, image: Image) -> list[Finding]:
     return findings
 
 
-def fingerprint_of(image: Image, sha256: bytes) -> Fingerprint:
+def fingerprint_of(image: Image, content: bytes) -> Fingerprint:
     small = np.asarray(cv2.resize(image, (64, 64), interpolation=cv2.INTER_AREA), np.uint8)
     grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.uint8)
     thumb = cv2.resize(grey, (THUMB_SIDE, THUMB_SIDE), interpolation=cv2.INTER_AREA)
-    return Fingerprint(sha256, _phash(grey), np.asarray(thumb, np.uint8), _features(small, grey))
+    digest = hashlib.sha256(content).digest()
+    return Fingerprint(digest, _phash(grey), np.asarray(thumb, np.uint8), _features(small, grey))
 
 
 def _of_facts(key: str, facts: Facts) -> list[Finding]:

@@ -15,6 +15,7 @@ from edge_road.recipe_data import CsvData, SyntheticData
 from edge_road.synthetic.rscd_tree import write_rscd_tree
 from edge_road.training.data_check.checking import check_data
 from edge_road.training.data_check.findings import CheckReport
+from edge_road.training.data_check.inspect import fingerprint_of
 
 
 def check(path: Path, limit: float = 0.01) -> CheckReport:
@@ -146,6 +147,11 @@ def test_rendered_roads_can_be_checked_like_files() -> None:
     report = check_data(settings)[0]
     assert report.pictures == 12
     assert not {kind for kind, _ in found(report)} & {"unreadable", "leak"}
+
+
+def test_of_a_million_pictures_without_files_only_digests_are_kept() -> None:
+    picture = np.zeros((48, 64, 3), np.uint8)
+    assert len(fingerprint_of(picture, picture.tobytes()).sha256) == 32
 
 
 def test_the_command_writes_page_and_json_and_exits_by_the_limit(
