@@ -55,7 +55,7 @@ class Discriminative(Method):
     def _copies(
         self, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> tuple[Tensor | None, Tensor | None]:
-        """The perturbed images, unless nothing is learnt from them, and the labels that they teach, if any."""
+        """The perturbed images, unless nothing is learnt of them, and the labels that they teach, if any."""
         if self.spheres:
             return self.spheres.around(images_BCHW, labels_B, generator)
         if self.settings.lambda_align == 0:
