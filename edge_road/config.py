@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -30,6 +32,8 @@ class StrictModel(BaseModel):
 
 
 Settings = TypeVar("Settings", bound=StrictModel)
+Place = tuple[int | str, ...]
+"""sections, numbers in lists, and the key"""
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
 TopicPart = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}(/[A-Za-z0-9_.-]{1,64}){0,5}$")]
@@ -123,7 +127,7 @@ def _as_config_error(
 ) -> ConfigError:
     first, *others = error.errors()
     dotted = ".".join(str(part) for part in first["loc"]) or kind.__name__
-    line = _line_of(text, str(first["loc"][-1])) if first["loc"] else None
+    line = _line_of(text, first["loc"])
     known = _known_keys(kind, first)
     match = nearest(str(first["loc"][-1]), known) if first["type"] == "extra_forbidden" else None
     more = f" (and {len(others)} more)" if others else ""
@@ -144,12 +148,37 @@ def _shown(value: object) -> str:
         return f"a {type(value).__name__} too large to show"
 
 
-def _line_of(text: str, key: str) -> int | None:
+_HEADER = re.compile(r"\s*(\[\[?)([^\[\],]+)\]\]?\s*(#.*)?$")
+
+
+def _line_of(text: str, place: Place) -> int | None:
+    """That of the key, or of whatever in the file comes nearest to holding it."""
+    found = [(len(path), -number) for number, path in _lines(text) if _leads_to(path, place)]
+    return -max(found)[1] if found else None
+
+
+def _lines(text: str) -> Iterator[tuple[int, Place]]:
+    section: Place = ()
+    tables: Counter[str] = Counter()
     for number, line in enumerate(text.splitlines(), start=1):
-        name = line.split("=", 1)[0].strip().strip("[]").split(".")[-1].strip("\"'")
-        if name == key:
-            return number
-    return None
+        if header := _HEADER.match(line):
+            section = _names(header[2])
+            if header[1] == "[[":
+                section += (tables[header[2]],)
+                tables[header[2]] += 1
+            yield number, section
+        elif "=" in line:
+            yield number, section + _names(line.split("=", 1)[0])
+
+
+def _names(dotted: str) -> Place:
+    return tuple(name.strip().strip("\"'") for name in dotted.split("."))
+
+
+def _leads_to(path: Place, place: Place) -> bool:
+    """A place also names the tags that chose between models, which stand in no path."""
+    rest = iter(place)
+    return path[:1] == place[:1] and all(name in rest for name in path)
 
 
 def _known_keys(kind: type[BaseModel], error: ErrorDetails) -> list[str]:

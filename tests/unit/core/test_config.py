@@ -7,6 +7,7 @@ import pytest
 from edge_road.config import load_settings, settings_digest, write_settings
 from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
+from edge_road.runtime.vehicle import Vehicle
 
 MINIMAL = 'name = "trial"\n'
 
@@ -28,6 +29,8 @@ def recipe_file(tmp_path: Path, text: str) -> Path:
         ('[data]\nkind = "folder"\n', ["data.folder.path", "required"]),
         ("[optimizer]\nlearning_rate = inf\n", ["learning_rate", "finite"]),
         ("[training\n", ["not valid TOML"]),
+        ("[training]\nepochs = 3\n[optimizer]\nepochs = 1\n", ["optimizer.epochs", "trial.toml:5"]),
+        ("input.crop = { left = -1 }\n", ["input.crop.left", "trial.toml:2"]),
         ("[input.crop]\nleft = 0.9\nright = 0.1\n", ["left must be below right"]),
     ],
 )
@@ -37,6 +40,13 @@ def test_a_typo_is_named_with_file_line_and_nearest_key(tmp_path: Path, text: st
     for part in parts:
         assert part in str(error.value)
     assert error.value.exit_code == 2
+
+
+def test_of_several_tables_of_one_name_the_right_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "van.toml"
+    path.write_text('[[outputs]]\nkind = "http"\nport = 1\n[[outputs]]  # more\nkind = "mqtt"\nport = -1\n')
+    with pytest.raises(ConfigError, match=r"van\.toml:6"):
+        load_settings(Vehicle, path)
 
 
 def test_nearest_key_is_found_inside_a_chosen_method(tmp_path: Path) -> None:
