@@ -90,8 +90,8 @@ def _help() -> str:
 
 
 def _missing_package(name: str, module: str) -> str:
-    extras = {"edge_road.training": "train", "edge_road.runtime": "vehicle"}
-    extra = extras.get(module.rpartition(".")[0], "export")
+    extras = {"training": "train", "export": "export", "demo": "export"}
+    extra = extras.get(module.split(".")[1], "vehicle")
     return (
         f"error: the Python package '{name}' is not installed\n"
         f"  to do:    make setup, or: pip install -c constraints.txt -e '.[{extra}]'"

@@ -15,14 +15,14 @@ def failing(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     """A command that raises what a test asks for."""
 
     def install(error: BaseException) -> None:
-        module = ModuleType("failing_command")
+        module = ModuleType("edge_road.failing")
 
         def main(arguments: object) -> int:
             raise error
 
         module.main = main  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "failing_command", module)
-        monkeypatch.setitem(cli.COMMANDS, "fail", ("failing_command", "fails"))
+        monkeypatch.setitem(sys.modules, "edge_road.failing", module)
+        monkeypatch.setitem(cli.COMMANDS, "fail", ("edge_road.failing", "fails"))
 
     return install
 
@@ -56,12 +56,21 @@ def test_an_error_says_what_where_got_expected_and_what_to_do(failing, capsys) -
     )
 
 
-def test_a_missing_package_names_the_extra(failing, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    failing(ModuleNotFoundError("no torch", name="torch"))
-    monkeypatch.setitem(sys.modules, "edge_road.training.failing", sys.modules["failing_command"])
-    monkeypatch.setitem(cli.COMMANDS, "fail", ("edge_road.training.failing", ""))
-    assert cli.main(["fail"]) == 2
-    assert "[train]" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("compare", "train"),
+        ("to-trt", "export"),
+        ("run", "vehicle"),
+        ("fleet", "vehicle"),
+        ("sign", "vehicle"),
+    ],
+)
+def test_a_missing_package_names_the_extra(failing, capsys, monkeypatch, name: str, extra: str) -> None:  # type: ignore[no-untyped-def]
+    failing(ModuleNotFoundError("no such", name="such"))
+    monkeypatch.setitem(sys.modules, cli.COMMANDS[name][0], sys.modules["edge_road.failing"])
+    assert cli.main([name]) == 2
+    assert f"[{extra}]" in capsys.readouterr().err
 
 
 def test_the_version_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
