@@ -36,6 +36,14 @@ def event(seq: int, vehicle: str = "van", **details: Any) -> bytes:
     return Event(vehicle, "b", seq, draft).to_json().encode()
 
 
+def changed(line: bytes, **changes: Any) -> bytes:
+    """By somebody who knows how to make the checksum right."""
+    values = {**json.loads(line), **changes}
+    del values["crc32"]
+    crc = zlib.crc32(json.dumps(values, separators=(",", ":")).encode())
+    return json.dumps({**values, "crc32": crc}).encode()
+
+
 def test_a_state_holds_while_it_is_fresh_and_then_is_unknown() -> None:
     fleet = Kept()
     fleet.say(road("icy", 1))
@@ -117,14 +125,24 @@ def test_an_event_that_comes_twice_is_kept_once_and_shown_newest_first() -> None
 
 def test_hostile_events_are_refused() -> None:
     fleet = Kept()
-    good = json.loads(event(1))
-    for change in ({"seq": -1}, {"seq": 10**30}, {"severity": "x" * 99}, {"utc": None}, {"details": []}):
-        values = {key: value for key, value in {**good, **change}.items() if key != "crc32"}
-        body = json.dumps(values, separators=(",", ":"))
-        crc = zlib.crc32(body.encode())
-        fleet.take("edge_road/van/events", json.dumps({**values, "crc32": crc}).encode())
+    changes: tuple[dict[str, Any], ...] = (
+        {"seq": -1},
+        {"seq": 10**30},
+        {"severity": "x" * 99},
+        {"utc": None},
+        {"details": []},
+    )
+    for change in changes:
+        fleet.take("edge_road/van/events", changed(event(1), **change))
     assert fleet.rows() == []
     assert fleet.refused == 5
+
+
+def test_text_that_no_file_can_hold_reaches_neither_page_nor_store() -> None:
+    fleet, half_a_pair = Kept(), "\ud800"
+    fleet.take("edge_road/van/events", changed(event(1), boot_id=half_a_pair))
+    fleet.take("edge_road/van/state", changed(road("dry", 1).to_json().encode(), version=half_a_pair))
+    assert (fleet.rows(), fleet.records, fleet.refused) == ([], [], 2)
 
 
 def test_when_all_places_are_taken_only_the_long_silent_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
