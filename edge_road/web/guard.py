@@ -77,7 +77,7 @@ class Guard:
     def log_in(self, token: str, headers: Mapping[str, str], client: str) -> Refusal | str:
         """The cookie of a new session. A browser that came through TLS gets it for TLS only."""
         if self._token is None:
-            return Refusal(409, "no token_file is set in the vehicle file")
+            return Refusal(409, "no token_file is set")
         refusal = self._refusal_of(token, client)
         if refusal is not None:
             return refusal

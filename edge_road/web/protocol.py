@@ -32,7 +32,7 @@ class Impatient(H11Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += len(data)
         if self._received > LARGEST_BODY_BYTES and not self.transport.is_closing():
-            return self.transport.close()  # nothing that we offer takes a body
+            return self.transport.close()  # nothing that we offer takes so much
         super().data_received(data)
         if self._is_answering() and self._timer is not None:
             self._timer.cancel()

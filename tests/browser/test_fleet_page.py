@@ -45,6 +45,17 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield service
 
 
+def test_whose_session_has_ended_is_led_to_the_login_page(fleet: Any) -> None:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.route("**/stream", lambda route: route.fulfill(status=401))
+        page.route("**/session", lambda route: route.fulfill(json={"reads": False, "changes": False}))
+        page.goto(fleet.url)
+        page.wait_for_url("**/login.html?to=", timeout=60_000)
+        browser.close()
+
+
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")], ids=["phone", "desk"])
 def test_everybody_sees_every_vehicle(fleet: Any, viewport: dict[str, int], scheme: str) -> None:
     with sync_api.sync_playwright() as playwright:

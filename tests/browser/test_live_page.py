@@ -156,9 +156,28 @@ def test_a_dead_daemon_is_stale_within_two_seconds_and_a_new_one_is_found(tmp_pa
             stale_s = visit.wait_for_text("#reason", "no message")
             assert stale_s - killed_s <= 2.0 * crowding()
             assert visit.page.text_content("#name") == "unknown"
+            visit.page.wait_for_selector("#picture", state="hidden")
+            visit.page.wait_for_function("() => !document.querySelector('#health tr')")
         with Daemon(tmp_path, vehicle=vehicle) as daemon:
             daemon.wait_for_state("wet", timeout_s=PATIENCE_S)
             visit.wait_for_text("#name", "wet")
+
+
+def test_the_timeline_shows_nothing_for_a_time_of_silence(tmp_path: Path) -> None:
+    seen_at_minutes = """async (minutes) => {
+      const { draw, remember } = await import("/history.js?of_its_own");
+      const canvas = document.getElementById("history"), now = 1e12, seconds = 1000;
+      for (let ago = 480; ago > 420; ago -= 1) remember(now - ago * seconds, "icy", { icy: 1 });
+      for (let ago = 120; ago > 60; ago -= 1) remember(now - ago * seconds, "icy", { icy: 1 });
+      draw(canvas, now, {});
+      const pen = canvas.getContext("2d"), place = (ago) => canvas.width * (1 - ago / 10);
+      return minutes.map((ago) => pen.getImageData(place(ago), canvas.height - 9, 1, 1).data[3] > 0);
+    }"""
+    port = free_port()
+    with Daemon(tmp_path, vehicle=vehicle_with_page(tmp_path, port, ("dry", 600.0))), visiting(port) as visit:
+        visit.open("setup.html")
+        visit.page.evaluate("document.body.innerHTML = '<canvas id=history></canvas>'")
+        assert visit.page.evaluate(seen_at_minutes, [7.5, 5.0, 1.5, 0.5]) == [True, False, True, False]
 
 
 def test_the_page_speaks_german_and_french(tmp_path: Path) -> None:

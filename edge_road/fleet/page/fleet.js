@@ -1,5 +1,6 @@
 // The fleet page: rows come once a second; what is silent there, or here, is shown as unknown.
 import { SIGNS, makeMap } from "./map.js";
+import { comeBack } from "./session.js";
 
 const ORDER = ["icy", "unknown", "wet", "dry"];
 const LOST_MS = 3000, MOST_POINTS = 512;
@@ -13,9 +14,7 @@ function listen() {
   const stream = new EventSource("stream");
   stream.onopen = loadTracks;
   stream.onmessage = (event) => take(JSON.parse(event.data));
-  stream.onerror = () => {
-    if (stream.readyState === EventSource.CLOSED) setTimeout(listen, 1000);
-  };
+  stream.onerror = () => stream.readyState === EventSource.CLOSED && setTimeout(comeBack, 1000, listen);
 }
 
 async function loadTracks() {

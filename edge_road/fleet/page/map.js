@@ -31,7 +31,7 @@ function fit(points, width) {
   const east = (longitude) => ((longitude - first + 540) % 360) - 180;
   const [low, high] = range(points.map((p) => p[0])), [west, eastmost] = range(points.map((p) => east(p[1])));
   const middle = { latitude: (low + high) / 2, east: (west + eastmost) / 2 };
-  const shrink = Math.cos(middle.latitude * RAD);
+  const shrink = Math.max(0.05, Math.cos(middle.latitude * RAD)); // at a pole meridians would have no distance
   const across_m = Math.max(LEAST_M, (eastmost - west) * RAD * EARTH_M * shrink);
   const up_m = Math.max(LEAST_M, (high - low) * RAD * EARTH_M);
   const perMetre = Math.min((width - 2 * EDGE) / across_m, (height - 2 * EDGE) / up_m);

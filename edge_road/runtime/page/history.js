@@ -1,6 +1,7 @@
 // Ten minutes of states and probabilities, drawn on a canvas.
 const SPAN_MS = 600_000;
 const STRIPE_PX = 18;
+const HOLDS_MS = 3000; // after a longer silence nobody knows: nothing is drawn
 export const STATES = ["dry", "wet", "icy"];
 const samples = []; // {at, state, probabilities}; at most four a second
 
@@ -57,14 +58,16 @@ function grid(pen, width, height, y, colour) {
 function stripe(pen, now, x, height, colour) {
   for (let i = 0, end; i < samples.length; i = end) {
     end = i + 1; // equal neighbours are one bar: seams between many would look like changes
-    while (samples[end]?.state === samples[i].state) end += 1;
-    const from = x(samples[i].at), to = x(samples[end]?.at ?? now);
+    while (samples[end]?.state === samples[i].state && !comesLate(end)) end += 1;
+    const from = x(samples[i].at), to = x(Math.min(samples[end]?.at ?? now, samples[end - 1].at + HOLDS_MS));
     pen.fillStyle = colour(samples[i].state);
     pen.globalAlpha = samples[i].state === "unknown" ? 0.35 : 1;
     pen.fillRect(from, height - STRIPE_PX, Math.max(to - from, 0.5), STRIPE_PX);
   }
   pen.globalAlpha = 1;
 }
+
+const comesLate = (i) => samples[i].at - samples[i - 1].at > HOLDS_MS;
 
 const DASHES = { dry: [], wet: [6, 3], icy: [2, 2] };
 
@@ -74,9 +77,10 @@ function line(pen, name, x, y, colour) {
   pen.setLineDash(DASHES[name]);
   pen.beginPath();
   let isDown = false;
-  for (const { at, probabilities } of samples) {
+  for (const [i, { at, probabilities }] of samples.entries()) {
     const share = probabilities[name];
     if (share === undefined) { isDown = false; continue; }
+    isDown &&= !comesLate(i);
     isDown ? pen.lineTo(x(at), y(share)) : pen.moveTo(x(at), y(share));
     isDown = true;
   }

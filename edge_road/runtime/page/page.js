@@ -3,16 +3,17 @@ import { watchCamera } from "./camera.js";
 import { addEvent, showEvents } from "./events.js";
 import { STATES, draw, recall, remember } from "./history.js";
 import { drawRegions, watchParts } from "./parts.js";
-import { goToLogin, post, rights } from "./session.js";
+import { comeBack, post, rights } from "./session.js";
 import { showLastSmoke, runSmoke } from "./smoke.js";
 import { fill, write } from "./table.js";
 import { currentLanguage, useLanguage, words } from "./words.js";
 
-const STALE_MS = 1000;
+const STALE_MS = 1000, HEALTH_MS = 6000; // health comes every 2 s
 const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
 const SHOWN_ELSEWHERE = ["vehicle", "boot_id", "version", "state", "source", "predictor"];
 const $ = (id) => document.getElementById(id);
 let last = null; // {message, at}
+let healthAt = 0;
 
 function listen() {
   const stream = new EventSource("events");
@@ -21,13 +22,7 @@ function listen() {
   stream.addEventListener("event", (event) => addEvent(JSON.parse(event.data)));
   stream.addEventListener("open", catchUp);
   // A browser gives up after some kinds of failure; the page does not.
-  stream.onerror = () => stream.readyState === EventSource.CLOSED && setTimeout(tryAgain, 500);
-}
-
-async function tryAgain() {
-  const session = await rights().catch(() => null); // null: the daemon is away
-  if (session && !session.reads) return goToLogin();
-  listen();
+  stream.onerror = () => stream.readyState === EventSource.CLOSED && setTimeout(comeBack, 500, listen);
 }
 
 async function catchUp() {
@@ -56,7 +51,6 @@ function show() {
   const isStale = silent_ms > Math.max(STALE_MS, message?.valid_for_ms ?? 0);
   const state = isStale || !message ? "unknown" : message.state;
   document.body.dataset.state = state;
-  document.body.classList.toggle("stale", isStale && last !== null);
   write("sign", SIGNS[state]);
   write("name", words[state]);
   write("reason", isStale ? words.stale : reasonsOf(message));
@@ -65,6 +59,7 @@ function show() {
   write("age", message?.age_ms == null || isStale ? "–" : `${Math.round(message.age_ms)} ms`);
   write("message", last ? `${(silent_ms / 1000).toFixed(1)} s ${words.ago}` : "–");
   write("vehicle", message?.vehicle ?? "");
+  if (performance.now() - healthAt > HEALTH_MS) fill($("health"), {});
 }
 
 function showShares(probabilities) {
@@ -94,6 +89,7 @@ function confidenceOf(message) {
 function showHealth(values) {
   for (const name of SHOWN_ELSEWHERE) delete values[name];
   fill($("health"), values);
+  healthAt = performance.now();
 }
 
 async function loadAbout() {

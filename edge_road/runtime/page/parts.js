@@ -16,21 +16,20 @@ export function drawRegions(svg, regions) {
 }
 
 export function watchParts(box, svg, said) {
-  const look = async () => {
-    if (box.checked && !document.hidden) await showParts(svg, said);
-    if (box.checked) setTimeout(look, PERIOD_MS);
-  };
+  const look = () => box.checked && !document.hidden && showParts(box, svg, said);
+  setInterval(look, PERIOD_MS);
   box.addEventListener("change", () => {
     svg.querySelectorAll(".part").forEach((part) => part.remove());
     said.textContent = box.checked ? words.partsComing : "";
-    if (box.checked) look();
+    look();
   });
 }
 
-async function showParts(svg, said) {
+async function showParts(box, svg, said) {
   const answer = await fetch("parts").catch(() => null);
   if (!answer?.ok) return;
   const { regions, seconds } = await answer.json();
+  if (!box.checked) return; // meanwhile
   drawRegions(svg, regions);
   svg.prepend(...regions.flatMap(cells));
   const isThere = regions.some((region) => region.shares);

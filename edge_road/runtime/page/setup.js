@@ -32,7 +32,7 @@ function dragging(event) {
   };
   $("frame").setPointerCapture(event.pointerId);
   $("frame").addEventListener("pointermove", move);
-  $("frame").addEventListener("pointerup", () => $("frame").removeEventListener("pointermove", move), { once: true });
+  $("frame").addEventListener("lostpointercapture", () => $("frame").removeEventListener("pointermove", move), { once: true });
   event.preventDefault();
 }
 

@@ -18,7 +18,7 @@ export async function runSmoke(event) {
   const button = document.getElementById("run-smoke");
   button.disabled = true;
   write("smoke-verdict", words.running);
-  const { ok, said } = await post("smoke").catch((error) => ({ ok: false, said: { error: error.message } }));
+  const { ok, said } = await post("smoke");
   button.disabled = false;
   if (ok) showResult(said);
   else write("smoke-verdict", `${words.refused}: ${said.error}`);

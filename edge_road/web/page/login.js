@@ -7,7 +7,8 @@ const $ = (id) => document.getElementById(id);
 async function logIn(event) {
   event.preventDefault();
   const headers = { "Content-Type": "application/json" };
-  const answer = await fetch("login", { method: "POST", headers, body: JSON.stringify({ token: $("token").value }) });
+  const request = fetch("login", { method: "POST", headers, body: JSON.stringify({ token: $("token").value }) });
+  const answer = await request.catch((error) => new Response(error.message, { status: 503 })); // nobody is there
   $("token").value = "";
   if (answer.ok) return location.replace(nextPage());
   $("answer").textContent = await refusal(answer);
