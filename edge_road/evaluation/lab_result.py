@@ -44,7 +44,7 @@ class SurfaceResult(StrictModel):
     """Figure 11: the loss around one picture."""
 
     picture: int
-    """its position in the test set"""
+    """its position in the test set that a report is about"""
     label: str
     offsets: tuple[float, ...]
     loss: tuple[tuple[float, ...], ...]

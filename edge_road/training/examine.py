@@ -108,7 +108,7 @@ class Examination:
         labels_N = self.prepared.labels_N
         order_N = np.random.default_rng(self.wishes.seed).permutation(len(labels_N))
         chosen_N = np.sort(order_N[: self.wishes.lab])
-        return run_lab(
+        found = run_lab(
             load_model(self.artefact.run),
             self.prepared.images_NHWC[chosen_N],
             labels_N[chosen_N],
@@ -117,6 +117,8 @@ class Examination:
             self.artefact.delta_v or DELTA_V,
             self.progress,
         )
+        position = int(chosen_N[found.surface.picture])
+        return found.model_copy(update={"surface": found.surface.model_copy(update={"picture": position})})
 
     @cached_property
     def validation(self) -> tuple[Prepared, Prediction] | None:
