@@ -9,6 +9,13 @@ from edge_road.evaluation.scores import Evaluation
 
 FEW_PICTURES = 100
 FEW_ICY = 30
+_TRAINED_ON = "Some or all of these pictures were used in training: expect less on new ones."
+_USED_BEFORE = {
+    "train": _TRAINED_ON,
+    "all": _TRAINED_ON,
+    "validation": "The best epoch, and a bundle's temperature and threshold, were chosen on these pictures: "
+    "expect less on new ones.",
+}
 
 
 def notes_of(title: str, evaluation: Evaluation, *, as_trained: bool, split: str) -> list[str]:
@@ -16,11 +23,7 @@ def notes_of(title: str, evaluation: Evaluation, *, as_trained: bool, split: str
         *_about_pictures(evaluation),
         *_about_outputs(title, evaluation),
         *([] if as_trained else ["The pictures are not of the data set that the model was trained with."]),
-        *(
-            ["Some or all of these pictures were used in training: expect less on new ones."]
-            if as_trained and split in ("train", "all")
-            else []
-        ),
+        *([_USED_BEFORE[split]] if as_trained and split in _USED_BEFORE else []),
     ]
 
 

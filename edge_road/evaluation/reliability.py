@@ -34,7 +34,7 @@ class Reliability(StrictModel):
 class Calibration(StrictModel):
     temperature: float
     fitted_on: str
-    """which pictures the temperature was found with; never those that it is judged on"""
+    """which pictures the temperature was found with; never those of the test split"""
     answers: int
     """finite outputs that both diagrams are made of"""
     before: Reliability

@@ -90,6 +90,8 @@ def test_a_large_complete_set_needs_no_note() -> None:
     evaluation = sum_up("m", ROAD_CLASSES, {"clean": [prediction(labels_N)]}, labels_N, 1, 0).evaluation
     assert notes(evaluation) == ""
     assert "used in training" in notes(evaluation, split="train")
+    assert "were chosen on these pictures" in notes(evaluation, split="validation")
+    assert "chosen" not in notes(evaluation, split="validation", as_trained=False)
     assert "not of the data set" in notes(evaluation, as_trained=False)
 
 
