@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from edge_road.clock import SystemClock
 from edge_road.runtime.events.event import GAP, Draft, Event, Severity
 from edge_road.runtime.events.eviction import (
     Entry,
@@ -48,7 +49,8 @@ class Outbox:
         self._store: Store | None = None
         self._unsaved: dict[int, Entry] = {}
         self._undeleted: set[int] = set()
-        self._next_id, self._next_seq = 1, 0
+        # The microsecond of the start: what is numbered before the file can be read meets no id in it.
+        self._next_id, self._next_seq = round(SystemClock().utc().timestamp() * 1e6), 0
         self._fresh: list[Entry] = []
         self.trouble: str | None = None
         self._marker = Marker(path.with_name(path.name + ".mark"))
@@ -129,12 +131,19 @@ class Outbox:
         try:
             self._store = self._replacement(damage) if damage else self._opened()
             self._next_id = max(self._next_id, self._store.last_id + 1)
+            self._save()  # before the file is asked what it knows
             self._settle()
-            self._store.apply(Change(tuple(self._unsaved.values()), frozenset(self._undeleted)))
+            self._save()
         except (sqlite3.Error, OSError) as error:
             return self._degrade(error)
         self._marker.forget({mark.boot_id for mark in self._marker.marks()} - {self._boot_id})
-        self._unsaved, self._undeleted, self.trouble = {}, set(), None
+        self.trouble = None
+
+    def _save(self) -> None:
+        assert self._store is not None
+        unsaved = tuple(self._unsaved[number] for number in sorted(self._unsaved))
+        self._store.apply(Change(unsaved, frozenset(self._undeleted)))
+        self._unsaved, self._undeleted = {}, set()
 
     def _opened(self) -> Store:
         try:
@@ -145,13 +154,12 @@ class Outbox:
             return self._replacement(error)
 
     def _replacement(self, damage: sqlite3.Error) -> Store:
-        """The damaged file goes aside; what can be read of it moves to a new one, the rest is named."""
+        """The damaged file goes aside; what can be read of it waits for a new one, the rest is named."""
         log.error("the event store is damaged and is moved aside: %s", damage)
         found = rescue(quarantine(self._path))
-        rescued = [e for e in found.entries if e.id not in self._undeleted]
-        store = Store(self._path)
-        store.apply(Change(tuple(rescued)))
-        self._next_id = max([self._next_id, *(entry.id + 1 for entry in rescued)])
+        rescued = {e.id: e for e in found.entries if e.id not in self._undeleted}
+        self._unsaved |= rescued
+        self._next_id = max([self._next_id, *(number + 1 for number in rescued)])
         numbers: dict[str, list[int]] = {}
         for entry in found.entries:
             numbers.setdefault(entry.boot_id, []).append(entry.seq)
@@ -159,7 +167,7 @@ class Outbox:
         details = {"error": str(damage), "rescued": len(rescued), "lost": sum(gap.count for gap in gaps)}
         drafts = [*map(self._gap_draft, gaps), self._fault_draft("fault_begin", DAMAGED, details)]
         self._hold(self._numbered(draft) for draft in drafts)
-        return store
+        return Store(self._path)
 
     def _settle(self) -> None:
         """What earlier boots numbered but the store does not know of is lost: say so, once."""

@@ -14,6 +14,7 @@ import pytest
 from edge_road.runtime.events.event import GAP, Draft, Severity, parse_event
 from edge_road.runtime.events.eviction import Entry
 from edge_road.runtime.events.outbox import Limits, Outbox
+from edge_road.runtime.events.store import Store
 
 ROOMY = Limits(disk=10**7, memory=10**6)
 
@@ -62,6 +63,10 @@ def no_room_for_files(most_bytes: int = 0) -> Iterator[None]:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
+
+
+def fails(*_: object, **__: object) -> None:
+    raise sqlite3.OperationalError("unable to open database file")
 
 
 def test_events_wait_in_order_until_they_are_delivered(tmp_path: Path) -> None:
@@ -220,8 +225,6 @@ def test_a_log_that_was_cut_is_noticed(tmp_path: Path) -> None:
 def test_an_error_of_one_transaction_is_not_the_end_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from edge_road.runtime.events.store import Store
-
     outbox = outbox_at(tmp_path)
     outbox.record([draft()])
     real = Store.apply
@@ -243,3 +246,41 @@ def test_events_that_were_never_written_in_time_are_named(tmp_path: Path) -> Non
     held = everything(outbox)
     assert seqs(held) == [0, 4]
     assert gaps(held) == [{"boot_id": "b1", "from": 1, "to": 3, "count": 3, "reason": "not_written_in_time"}]
+
+
+def test_a_disk_that_comes_back_after_the_start_keeps_the_backlog_and_the_new_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = outbox_at(tmp_path)
+    before.record([draft() for _ in range(5)])
+    before.close()
+    with monkeypatch.context() as broken:
+        broken.setattr(sqlite3, "connect", fails)
+        outbox = outbox_at(tmp_path, "b2")
+        outbox.record([draft() for _ in range(3)])
+    outbox.recover()
+    held = everything(outbox)
+    assert seqs(held) == [0, 1, 2, 3, 4]
+    assert seqs(held, "b2") == [0, 1, 2, 3, 4]  # three, and that the disk was broken, and is no more
+
+
+def test_what_was_rescued_from_a_damaged_file_survives_a_disk_that_takes_no_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = outbox_at(tmp_path)
+    before.record([draft(details={"text": "x" * 400}) for _ in range(100)])
+    before.close()
+    path = tmp_path / "events.sqlite"
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2 // 4096 * 4096
+    content[middle : middle + 4096] = bytes(4096)
+    path.write_bytes(content)
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "_create", fails)
+        outbox = outbox_at(tmp_path, "b2")
+        assert outbox.degraded
+    outbox.recover()
+    held = everything(outbox)
+    named = {n for gap in gaps(held) for n in range(int(str(gap["from"])), int(str(gap["to"])) + 1)}
+    assert set(seqs(held)) | named == set(range(100))
+    assert 0 < len(named) < 50
