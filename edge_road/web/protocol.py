@@ -7,7 +7,8 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEAD_S = 5.0
+from edge_road.web.server import HEAD_S
+
 MOST_UNFINISHED = 24
 """connections without a whole request; the oldest goes, so that none of them keeps others out"""
 LARGEST_BODY_BYTES = 64 * 1024

@@ -10,6 +10,8 @@ from edge_road.web.settings import ServerSettings
 
 HEAD_S = 5
 """to send a whole request, and between two of them"""
+GONE_S = 20.0
+"""a reader that takes nothing for so long has gone: its place among the few is free again"""
 LARGEST_HEAD_BYTES = 16 * 1024
 
 
@@ -21,6 +23,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         )[0]
         channel = socket.socket(kind, socket.SOCK_STREAM)
         channel.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * GONE_S))
         channel.bind(address)
     except OSError as error:
         where = f"{settings.host}:{settings.port}"

@@ -22,7 +22,7 @@ from edge_road.runtime.snapshot import write_snapshot
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_outputs import HttpOutput
-from edge_road.web import protocol
+from edge_road.web import protocol, server
 from edge_road.web.sessions import Attempts
 
 httpx = pytest.importorskip("httpx")
@@ -145,6 +145,20 @@ def test_a_reader_that_stands_still_loses_its_oldest_and_costs_the_publisher_not
         slowest_s = max(timed(served, number) for number in range(3000))
     assert served.web._hub.lost > 0
     assert slowest_s < 5.0  # a blocked publisher would wait for ever
+
+
+def test_the_place_of_a_reader_that_takes_nothing_is_free_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A phone out of reach, a laptop asleep: nobody closes these connections."""
+    monkeypatch.setattr(server, "GONE_S", 1.0)
+    served = Served(clients=1)
+    with contextmanager(streams)(served, 1):
+        for number in range(20_000):
+            served.say(road(("dry", "wet")[number % 2], number))
+            if served.web._hub.readers == 0:
+                break
+            time.sleep(0.001)
+        assert served.web._hub.readers == 0
+    served.web.close(1.0)
 
 
 def timed(served: Served, number: int) -> float:
