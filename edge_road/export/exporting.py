@@ -8,12 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from edge_road.bundle import Calibration, Precision
-from edge_road.errors import GateRefused
+from edge_road.errors import DataError, GateRefused
 from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.coverage import excess_noise
 from edge_road.export.depthwise import all_layers
 from edge_road.export.footprint import Footprint, footprint
-from edge_road.export.gate import Built, Parity, Verdict, judge_float, judge_machine, judge_reduced
+from edge_road.export.gate import (
+    NOT_FINITE,
+    Built,
+    Parity,
+    Verdict,
+    judge_float,
+    judge_machine,
+    judge_reduced,
+)
 from edge_road.export.half import to_float16
 from edge_road.export.material import Material, load_material
 from edge_road.export.measure import DIGITS, Measured, compare, measure, open_predictor, parity_of
@@ -137,7 +145,10 @@ class Exporter:
         require_passed(verdict)
         machine, found = self._judge_machine(onnx_bytes, "float32")
         require_passed(machine)
-        return Judged(self._measure(onnx_bytes, "float32"), parity, rtx, verdict, machine, found)
+        measured = self._measure(onnx_bytes, "float32")
+        if not measured.finite:
+            require_passed(Verdict(refusals=(NOT_FINITE,)))
+        return Judged(measured, parity, rtx, verdict, machine, found)
 
     def make_float16(self, onnx_bytes: bytes) -> bytes:
         with self.steps.step("make float16") as outcome:
@@ -191,11 +202,18 @@ class Exporter:
         before, after = reference.measured.quality, measured.quality
         limits = self.target.int8_limits if precision == "int8" else self.target.float16_limits
         size_share = len(onnx_bytes) / len(reference.measured.onnx_bytes)
-        noise = excess_noise(onnx_bytes, self.material.coverage_images(self.target))
-        built = Built(size_share, rtx, None if noise is None else round(noise, DIGITS))
+        built = Built(size_share, rtx, *self._noise(onnx_bytes, measured.finite))
         verdict = judge_reduced(before, after, built, limits)
         machine, found = self._judge_machine(onnx_bytes, precision)
         return Judged(measured, _parity(reference.measured, measured), rtx, verdict, machine, found)
+
+    def _noise(self, onnx_bytes: bytes, finite: bool) -> tuple[float | None, bool]:
+        """Of the INT8 scales; and whether all is finite, inside too."""
+        try:
+            noise = excess_noise(onnx_bytes, self.material.coverage_images(self.target))
+        except DataError:
+            return None, False
+        return None if noise is None else round(noise, DIGITS), finite
 
     def _float_layers(self, onnx_bytes: bytes, layers: Int8Layers, images_NHWC: Images) -> set[str]:
         """Besides the depthwise ones: a fixed number of the most sensitive, or as few as agreement allows."""

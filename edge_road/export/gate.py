@@ -19,6 +19,7 @@ from edge_road.export.rtx_check import RtxReport
 from edge_road.export.target import FloatLimits, Limits, MachineLimits
 
 USUAL_LOGIT = 10.0
+NOT_FINITE = "its outputs are not finite"
 _ROUNDING = 1e-9
 
 
@@ -121,12 +122,14 @@ class Built:
     rtx: RtxReport | None
     excess_noise: float | None = None
     """see `coverage`; none without INT8"""
+    finite: bool = True
+    """every value inside, and every output on training images too"""
 
 
 def judge_float(parity: Parity, rtx: RtxReport | None, limits: FloatLimits) -> Verdict:
     """Of the float ONNX model against torch."""
     if parity.logit_difference == float("inf"):
-        return Verdict(refusals=("its outputs are not finite",))
+        return Verdict(refusals=(NOT_FINITE,))
     # Rounding grows with what is rounded: trained models reach logits of about 10.
     difference = limits.logit_difference * max(1.0, parity.largest_logit / USUAL_LOGIT)
     checks = (
@@ -138,8 +141,9 @@ def judge_float(parity: Parity, rtx: RtxReport | None, limits: FloatLimits) -> V
 
 def judge_reduced(reference: Quality, quality: Quality, built: Built, limits: Limits) -> Verdict:
     """Of a float16 or INT8 model against the float ONNX model."""
-    if quality.clean.clean.not_finite or any(row.not_finite for row in quality.robust.perturbed):
-        return Verdict(refusals=("its outputs are not finite",))
+    broken = any(score.not_finite for score in (quality.clean.clean, *quality.robust.perturbed))
+    if broken or not built.finite:
+        return Verdict(refusals=(NOT_FINITE,))
     checks = [
         *_agreement_checks(reference, quality, limits),
         *_clean_checks(reference, quality, limits),

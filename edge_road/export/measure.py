@@ -41,26 +41,32 @@ class Measured:
     predictor: OnnxPredictor
     validation: Prediction
     """of the clean validation images"""
+    finite: bool
+    """every output on these and on the training images"""
 
 
 def measure(onnx_bytes: bytes, precision: Precision, material: Material, target: Target) -> Measured:
     """Temperature and threshold on validation images, centroids and radii on training images."""
     classes, validation = material.record.class_list, material.validation
     prediction = open_predictor(onnx_bytes, precision, material).predict(validation.images_NHWC)
-    logits_NC = prediction.logits_NC
-    temperature = round(fit_temperature(logits_NC, validation.labels_N), DIGITS)
+    logits_NC, labels_N = prediction.logits_NC[prediction.finite_N], validation.labels_N[prediction.finite_N]
+    temperature = round(fit_temperature(logits_NC, labels_N), DIGITS)
     onnx_bytes = with_temperature(onnx_bytes, temperature)
     predictor = open_predictor(onnx_bytes, precision, material)
-    features_ND = predictor.predict(material.training.images_NHWC).features_ND
+    training = predictor.predict(material.training.images_NHWC)
+    features_ND = np.where(training.finite_N[:, None], training.features_ND, np.float32(0))
     centroids_CD, radii_C = class_geometry(features_ND, material.training.labels_N, classes)
     artefact = Artefact(
         file=MODEL_FILES[precision],
         temperature=temperature,
-        confidence_threshold=_threshold(logits_NC / temperature, validation.labels_N, classes, target),
+        confidence_threshold=_threshold(logits_NC / temperature, labels_N, classes, target),
         centroids=tuple(map(_rounded, centroids_CD)),
         radii=_rounded(radii_C),
     )
-    return Measured(onnx_bytes, artefact, _quality(predictor, material, target), predictor, prediction)
+    finite = bool(prediction.finite_N.all() and training.finite_N.all())
+    return Measured(
+        onnx_bytes, artefact, _quality(predictor, material, target), predictor, prediction, finite
+    )
 
 
 def open_predictor(onnx_bytes: bytes, precision: Precision, material: Material) -> OnnxPredictor:

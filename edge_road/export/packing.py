@@ -147,7 +147,7 @@ def _report_of(judged: Judged) -> dict[str, Any]:
         "released": judged.released,
         "reasons": [*judged.verdict.reasons, *([] if judged.machine.passed else [ELSEWHERE])],
         "verdict": judged.verdict.model_dump(mode="json"),
-        "parity": asdict(judged.parity),
+        "parity": asdict(judged.parity) if judged.measured.finite else None,
         "clean": _without_mistakes(quality.clean),
         "robust": _without_mistakes(quality.robust),
         "tensorrt_rtx": None if rtx is None else _report_of_rtx(rtx),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from fake_cuda import install_fake_gpu, remove_gpu
 from fake_tensorrt import install_fake_tensorrt
+from onnx import TensorProto, numpy_helper
 from tiny_run import draw_pictures, write_tiny_run
 
 from edge_road.backends.engine_store import store_of
@@ -27,7 +28,8 @@ from edge_road.evaluation.smoke import SMOKE_TESTS
 from edge_road.export import exporting, onnx_graph
 from edge_road.export.footprint import Footprint
 from edge_road.export.gate_file import read_verify_file
-from edge_road.export.onnx_edit import read_model
+from edge_road.export.half import to_float16
+from edge_road.export.onnx_edit import read_model, write_model
 from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
 from edge_road.trust import Trust
@@ -194,6 +196,29 @@ def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
     assert report["artefacts"]["int8"]["reasons"][0] in text
     assert command("verify", [str(made.path)]) == 0
     assert "int8 was refused at export" in capsys.readouterr().out
+
+
+def test_models_that_overflow_stay_out_and_the_float_one_is_the_fallback(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def overflowing(*arguments: object) -> bytes:
+        model = read_model(to_float16(*arguments))  # type: ignore[arg-type]
+        for tensor in model.graph.initializer:
+            if tensor.data_type == TensorProto.FLOAT16:
+                values = np.full(tuple(tensor.dims), 6e4, np.float16)
+                tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+        return write_model(model)
+
+    monkeypatch.setattr(exporting, "to_float16", overflowing)
+    (quick / "quick.toml").write_text(QUICK.replace("float16 = false", "float16 = true"))
+    assert export_quickly(quick) == 0
+    text = capsys.readouterr().out
+    for name in ("float16", "int8"):
+        assert f"gate: {name} REFUSED, not in the bundle; instead of it: float32" in text
+    made = load_bundle(quick / "bundles" / "tiny-0001")
+    assert list(made.manifest.artefacts) == ["float32"]
+    report = json.loads(made.contents["report.json"])["artefacts"]
+    assert report["float16"]["reasons"] == report["int8"]["reasons"] == ["its outputs are not finite"]
 
 
 def heavy_inputs(bundle: Bundle) -> list[str]:
