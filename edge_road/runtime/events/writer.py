@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from edge_road.clock import SystemClock
 from edge_road.runtime.events.event import Draft
 from edge_road.runtime.events.eviction import Entry
 from edge_road.runtime.events.outbox import Outbox
@@ -45,6 +46,7 @@ class EventWriter:
         self._closing = False
         self._listeners: list[Callable[[str], None]] = []
         self._health = StorageHealth(True, "starting", 0, 0)
+        self._machine = SystemClock()
         self._thread = threading.Thread(target=self._run, name="events", daemon=True)
 
     def start(self) -> None:
@@ -64,7 +66,10 @@ class EventWriter:
 
     def after(self, entry_id: int, limit: int) -> list[Entry]:
         with self._lock:
-            return self._outbox.after(entry_id, limit) if self._outbox else []
+            entries = self._outbox.after(entry_id, limit) if self._outbox else []
+            if self._outbox and self._outbox.degraded:  # perhaps since now: the writer mends it
+                self._wake.set()
+            return entries
 
     def delivered(self, ids: Iterable[int]) -> None:
         numbers = frozenset(ids)
@@ -97,18 +102,29 @@ class EventWriter:
         with self._lock:
             self._outbox = outbox = self._open_outbox()
         self._announce(outbox.record([self._first(outbox.previous)]))
-        retry_s = FIRST_RETRY_S
+        pause_s, tried_ns = FIRST_RETRY_S, self._machine.mono_ns()
         while True:
-            if not self._wake.wait(retry_s if outbox.degraded else None):
-                with self._lock:
-                    fresh = outbox.recover()
-                self._announce(fresh)
-                retry_s = min(2 * retry_s, LONGEST_RETRY_S) if outbox.degraded else FIRST_RETRY_S
+            left_s = max(0.0, pause_s - self._since_s(tried_ns))
+            self._wake.wait(left_s if outbox.degraded else None)
             self._wake.clear()
             ended = self._closing  # asked first: what was recorded before is still written
+            if outbox.degraded and self._since_s(tried_ns) >= pause_s:  # also while events keep coming
+                self._recover(outbox)
+                pause_s, tried_ns = min(2 * pause_s, LONGEST_RETRY_S), self._machine.mono_ns()
+            was_degraded = outbox.degraded
             self._write_queued(outbox)
             if ended:
                 return outbox.close()
+            if not was_degraded:
+                pause_s, tried_ns = FIRST_RETRY_S, self._machine.mono_ns()
+
+    def _since_s(self, then_ns: int) -> float:
+        return (self._machine.mono_ns() - then_ns) / 1e9
+
+    def _recover(self, outbox: Outbox) -> None:
+        with self._lock:
+            fresh = outbox.recover()
+        self._announce(fresh)
 
     def _write_queued(self, outbox: Outbox) -> None:
         while self._drafts or self._confirmed or self._overflowed:
