@@ -19,6 +19,7 @@ import torch
 
 from edge_road.datasets.balance import balanced_order
 from edge_road.datasets.index import Labels
+from edge_road.errors import DataError
 from edge_road.frames import Images
 from edge_road.training.augment import Augmentation
 from edge_road.training.pictures import Pictures
@@ -61,10 +62,9 @@ class Batches:
     def shuffled(self, epoch: int, augmentation: Augmentation | None = None) -> Iterator[Batch]:
         """One training epoch: as many pictures as there are, each as its own random view."""
         wanted = (group[self.rank :: self.ranks] for group in self._training_groups(epoch))
-        smallest = SMALLEST_BATCH if self.ranks == 1 else 1  # together they always have two
-        return self._batches(
-            wanted, lambda draws: self._gather(draws, augmentation, epoch), smallest=smallest
-        )
+        if self.ranks == 1:
+            return self._batches(wanted, lambda d: self._gather(d, augmentation, epoch), SMALLEST_BATCH)
+        return self._batches(wanted, lambda d: self._share(d, augmentation, epoch), smallest=1)
 
     def in_order(self) -> Iterator[Batch]:
         """Every picture once, as it is."""
@@ -95,6 +95,17 @@ class Batches:
         for images_BHWC, labels_B in _ahead(gather, groups, self.workers):
             if len(labels_B) >= smallest:
                 yield Batch(as_floats(images_BHWC, self.device), torch.from_numpy(labels_B).to(self.device))
+
+    def _share(self, draws: Draws, augmentation: Augmentation | None, epoch: int) -> tuple[Images, Labels]:
+        """A process that left out its share would be a step ahead of the others from there on."""
+        images_BHWC, labels_B = self._gather(draws, augmentation, epoch)
+        if not len(labels_B):
+            raise DataError(
+                "no picture of a process's share of a batch can be read",
+                got=", ".join(self.pictures.keys[draw % self.images] for draw in draws),
+                fix="repair or remove them, or raise training.batch_size",
+            )
+        return images_BHWC, labels_B
 
     def _gather(
         self, draws: Draws, augmentation: Augmentation | None = None, epoch: int = 0

@@ -17,6 +17,7 @@ from torch import distributed as dist
 
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import TrainingSettings
+from edge_road.training.batches import SMALLEST_BATCH
 from edge_road.training.ranks import Group
 
 PATIENCE = timedelta(minutes=10)
@@ -41,12 +42,12 @@ def joined_group(group: Group, settings: TrainingSettings) -> Iterator[None]:
     if group.is_alone:
         yield
         return
-    if settings.batch_size % group.ranks:
+    if settings.batch_size % group.ranks or settings.batch_size < SMALLEST_BATCH * group.ranks:
         raise ConfigError(
             "the batch cannot be shared evenly",
             where="training.batch_size",
             got=f"{settings.batch_size} for {group.ranks} processes",
-            expected="a multiple of the number of processes",
+            expected=f"a multiple of the number of processes, {SMALLEST_BATCH} pictures or more for each",
         )
     before = signal.signal(signal.SIGTERM, _told_to_end)
     try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from edge_road.errors import DataError
 from edge_road.frames import Image
 from edge_road.recipe import AugmentSettings
 from edge_road.training.augment import Augmentation
@@ -68,6 +70,7 @@ class Patchy:
 
     def __init__(self, count: int, bad: set[int]) -> None:
         self.labels_N = np.arange(count)
+        self.keys = tuple(f"{number}.jpg" for number in range(count))
         self.bad = bad
 
     def picture(self, index: int) -> Image | None:
@@ -79,6 +82,16 @@ def test_unreadable_pictures_are_missing_from_their_batch(bad: set[int]) -> None
     batches = Batches(Patchy(8, bad), batch_size=4)
     assert seen(list(batches.in_order())) == [i for i in range(8) if i not in bad]
     assert all(len(batch.labels_B) >= 2 for batch in batches.shuffled(0))
+
+
+def test_of_several_processes_none_leaves_out_a_step_in_silence() -> None:
+    few = [Batches(Patchy(8, {5}), batch_size=4, rank=rank, ranks=2) for rank in range(2)]
+    assert [len(list(share.shuffled(0))) for share in few] == [2, 2]
+    nearly_all = Batches(Patchy(4, {0, 1, 2}), batch_size=4, rank=0, ranks=2)
+    shares = [nearly_all, replace(nearly_all, rank=1)]
+    with pytest.raises(DataError, match="share of a batch can be read") as caught:
+        list(map(list, (share.shuffled(0) for share in shares)))
+    assert "3.jpg" not in caught.value.details["got"]
 
 
 def test_an_error_in_a_worker_reaches_the_trainer() -> None:
