@@ -12,15 +12,18 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, distributed, nn
 
+from edge_road.errors import ConfigError
 from edge_road.nn.gather import gather_with_gradient
 from edge_road.nn.model import Output
 from edge_road.nn.shared_norm import share_batch_norm
-from edge_road.recipe import Recipe
+from edge_road.recipe import Recipe, TrainingSettings
+from edge_road.training.distributed import joined_group
 from edge_road.training.lesson import Teacher
 from edge_road.training.methods import build_method, clean_noisy, discriminative, stability
 from edge_road.training.ranks import ALONE, Group
 
 METHODS = ("softmax", "clean_noisy", "stability", "discriminative", "large_margin", "center")
+WEIGHTED = ("softmax weighted", "label_smoothing weighted", "discriminative weighted")
 STEPS, BATCH, CLASSES, FEATURES = 3, 12, 4, 6
 TOLERANCE = 1e-6
 
@@ -52,8 +55,7 @@ def learn(name: str, group: Group) -> dict[str, Tensor]:
     recipe = Recipe.model_validate(
         {
             "name": "pair",
-            "method": {"name": name},
-            "training": {"class_weights": "none"},
+            "method": {"name": name.removesuffix(" weighted")},
             "optimizer": {"name": "sgd", "learning_rate": 0.1},
         }
     )
@@ -63,6 +65,8 @@ def learn(name: str, group: Group) -> dict[str, Tensor]:
     if not group.is_alone:
         share_batch_norm(model)
     method = build_method(recipe.method, CLASSES, FEATURES)
+    if name in WEIGHTED:
+        method.class_weights_C = torch.arange(1.0, 1.0 + CLASSES)
     teacher = Teacher(recipe, model, method, group)
     generator = torch.Generator().manual_seed(1)
     found = {}
@@ -89,7 +93,7 @@ def one_of_two(rank: int, folder: Path) -> None:
     for module in (clean_noisy, discriminative, stability):
         module.add_gaussian_noise = same_noise  # type: ignore[attr-defined]
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-    for name in METHODS:
+    for name in (*METHODS, *WEIGHTED):
         save_file(contiguous(learn(name, Group(rank, 2, rank))), folder / f"{name}-{rank}.safetensors")
     uneven = torch.full((1 + rank, 2), float(rank), requires_grad=True)
     every = gather_with_gradient(uneven)
@@ -114,7 +118,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [*METHODS, *WEIGHTED])
 def test_terms_gradients_centroids_and_statistics_are_those_of_one_process(
     name: str, pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +139,14 @@ def test_shares_of_different_length_are_gathered_and_get_their_own_gradient(pair
     # Row weights 0, 1, 2; each process uses the gathered rows once.
     assert first["gradient"].tolist() == [[0, 0]]
     assert second["gradient"].tolist() == [[2, 2], [4, 4]]
+
+
+@pytest.mark.parametrize("size", [9, 2])
+def test_a_batch_that_leaves_a_process_without_its_share_is_refused(size: int) -> None:
+    """Of a batch with less than two pictures for each, none would ever be trained on."""
+    group = joined_group(Group(0, 2, 0), TrainingSettings(batch_size=size))
+    with pytest.raises(ConfigError, match="shared evenly"):
+        group.__enter__()
 
 
 def test_alone_nothing_is_gathered() -> None:
