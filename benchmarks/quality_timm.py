@@ -50,6 +50,7 @@ class _Pictures(Dataset[tuple[Tensor, int]]):
             std=(1.0, 1.0, 1.0),
             interpolation="bilinear",
             crop_pct=1.0,
+            crop_mode="squash",
         )
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from timm.data.loader import fast_collate
 from timm.data.transforms import ToNumpy
 from timm.optim import create_optimizer_v2
 from timm.scheduler import CosineLRScheduler
-from timm.utils import AverageMeter, accuracy
+from timm.utils import AverageMeter
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torchvision import transforms
@@ -104,25 +104,23 @@ def _timm(images_NHWC: Images, plan: Plan) -> Epoch:
         collate_fn=fast_collate,
         persistent_workers=True,
     )
-    meters = AverageMeter(), AverageMeter()
+    meter = AverageMeter()
 
     def epoch() -> None:
         model.train()
         for number, (pixels_BCHW, labels_B) in enumerate(loader):
-            _timm_step(model, optimizer, meters, pixels_BCHW.float().div_(255), labels_B)
+            _timm_step(model, optimizer, meter, pixels_BCHW.float().div_(255), labels_B)
             scheduler.step_update(number)
 
     return lambda: _seconds(epoch)
 
 
-def _timm_step(model: Network, optimizer: Any, meters: Any, images_BCHW: Tensor, labels_B: Tensor) -> None:
-    logits_BC = model(images_BCHW.contiguous(memory_format=torch.channels_last))
-    loss = cross_entropy(logits_BC, labels_B)
+def _timm_step(model: Network, optimizer: Any, meter: Any, images_BCHW: Tensor, labels_B: Tensor) -> None:
+    loss = cross_entropy(model(images_BCHW.contiguous(memory_format=torch.channels_last)), labels_B)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    meters[0].update(loss.item(), len(labels_B))
-    meters[1].update(accuracy(logits_BC.detach(), labels_B, topk=(1,))[0].item(), len(labels_B))
+    meter.update(loss.item(), len(labels_B))
 
 
 def _ultralytics(python: Path, home: Path, plan: Plan) -> float:
