@@ -65,7 +65,6 @@ class Mqtt:
         self._refused = self._explained = False
         self._last_word: int | None = None
         self._thread = threading.Thread(target=self._run, name="mqtt", daemon=True)
-        events.listen(lambda line: self._call())
 
     def start(self) -> None:
         self._thread.start()
@@ -86,6 +85,8 @@ class Mqtt:
         self._call()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+        if not self._thread.is_alive():
+            os.close(self._wake)
 
     def _call(self) -> None:
         with contextlib.suppress(OSError):  # full means that it is awake already

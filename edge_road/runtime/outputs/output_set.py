@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from edge_road.clock import Clock
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.outputs.output import Output, OutputHealth
 from edge_road.runtime.vehicle_outputs import OutputSettings
-
-log = logging.getLogger(__name__)
 
 
 class OutputSet:
@@ -23,25 +20,30 @@ class OutputSet:
         self.current: list[Output] = []
 
     def use(self, wanted: Sequence[OutputSettings]) -> None:
-        """Open what is new, then close what is gone; when one cannot be opened, nothing changes."""
-        opened: dict[OutputSettings, Output] = {}
+        """Close what is gone, then open what is new, often in the same place; if that fails, all returns."""
+        before = tuple(self._by_settings)
         try:
-            for settings in wanted:
-                if settings not in self._by_settings:
-                    opened[settings] = self._open_output(settings)
+            self._change_to(wanted)
         except EdgeRoadError:
-            for output in opened.values():
-                output.close(timeout_s=0.2)
+            self._change_to(before)
             raise
+
+    def _change_to(self, wanted: Sequence[OutputSettings]) -> None:
         gone = [output for settings, output in self._by_settings.items() if settings not in wanted]
-        known = {**self._by_settings, **opened}
-        self._by_settings = {settings: known[settings] for settings in wanted}
-        self.current[:] = self._by_settings.values()
-        if self._started:
-            for output in opened.values():
-                output.start()
+        self._keep({settings: o for settings, o in self._by_settings.items() if settings in wanted})
         for output in gone:
             output.close(timeout_s=0.2)
+        for settings in wanted:
+            if settings not in self._by_settings:
+                output = self._open_output(settings)
+                self._keep({**self._by_settings, settings: output})
+                if self._started:
+                    output.start()
+        self._keep({settings: self._by_settings[settings] for settings in wanted})
+
+    def _keep(self, outputs: dict[OutputSettings, Output]) -> None:
+        self._by_settings = outputs
+        self.current[:] = outputs.values()
 
     def start(self) -> None:
         self._started = True

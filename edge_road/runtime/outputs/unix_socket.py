@@ -67,6 +67,9 @@ class UnixSocket:
         self._ring()
         if self._thread.is_alive():
             self._thread.join(min(timeout_s, 0.5))
+        if not self._thread.is_alive():
+            self._selector.close()
+            os.close(self._bell)
         with contextlib.suppress(OSError):
             self.path.unlink()
 
