@@ -45,7 +45,7 @@ def reference() -> str:
 
 def _section(title: str, where: str, model: type[BaseModel]) -> Iterator[str]:
     yield f"## {title}"
-    yield f"{where}: {_first_line(model)}"
+    yield where
     for path, part in _parts(model):
         if path:
             yield f"### `[{path}]`" + (f"\n\n{_first_line(part)}" if part.__doc__ else "")
