@@ -45,6 +45,20 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield service
 
 
+def test_a_vehicle_that_believes_to_be_at_the_pole_does_not_stop_the_page(fleet: Any) -> None:
+    lines_drawn = """async () => {
+      const { makeMap } = await import("/map.js"), svg = document.getElementById("map");
+      makeMap(svg, () => {})([{ vehicle: "van", state: "dry", position: [90, 8] }], new Map(), null);
+      return svg.querySelectorAll("line").length;
+    }"""
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(fleet.url)
+        assert page.evaluate(lines_drawn) < 200
+        browser.close()
+
+
 def test_whose_session_has_ended_is_led_to_the_login_page(fleet: Any) -> None:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
