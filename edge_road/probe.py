@@ -80,7 +80,7 @@ def _read_npz(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """`archive.read` unpacks all that is there before it looks at the size; so do the methods refused here."""
+    """`archive.read` unpacks all that is there before it looks at the size; so do all other methods."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"an array packed by method {member.compress_type}")
     with archive.open(member) as file:

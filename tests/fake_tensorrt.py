@@ -190,6 +190,7 @@ class Runtime:
         assert fake_cuda.CURRENT, "without a GPU the real one would crash"
         self._logger = weakref.ref(logger)
         self.engine_host_code_allowed = False
+        self.DLA_core = -1
 
     def deserialize_cuda_engine(self, serialized_engine: bytes) -> ICudaEngine | None:
         if not serialized_engine.startswith(PLAN_START):
@@ -197,6 +198,7 @@ class Runtime:
         head, _, model = serialized_engine.removeprefix(PLAN_START).partition(b"\n")
         values = json.loads(head)
         assert values["version"] == type(self)._version, "a plan of another version: the real one may crash"
+        assert values["dla"] == self.DLA_core, "the real one may choose another core"
         if "VERSION_COMPATIBLE" in values["flags"] and not self.engine_host_code_allowed:
             return None
         return ICudaEngine(values, model)

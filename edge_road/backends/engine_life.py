@@ -1,14 +1,13 @@
 """From a bundle to the best predictor that this machine has: a self-tested engine, else ONNX Runtime.
 
 An engine that is missing, of another TensorRT or GPU, damaged or wrong on the probe frames never
-keeps a vehicle blind: ONNX Runtime serves, the reason is told, and a rebuild goes on beside it.
+keeps a vehicle blind: ONNX Runtime serves, and the reason is told.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
+from typing import get_args
 
 from edge_road.backends.cuda import Gpu, require_gpu
 from edge_road.backends.engine_layers import layer_types
@@ -54,27 +53,9 @@ def open_best(
     return Opened(predictor, "float32", reason)
 
 
-def open_engine(
-    bundle: Bundle,
-    precision: Precision,
-    store: EngineStore,
-    *,
-    batch: int = 1,
-    device: Device = "gpu",
-    flavour: Flavour = "tensorrt",
-) -> TrtPredictor:
+def open_engine(bundle: Bundle, precision: Precision, store: EngineStore, *, batch: int = 1) -> TrtPredictor:
     """Never deserialises a plan that was built for anything else; falls back to the one before."""
-    gpu = require_gpu()
-    version = import_tensorrt(flavour).__version__
-    wanted = key_here(bundle, precision, gpu, version, flavour, batch=batch, device=device)
-    record = store.find(wanted)
-    if record is None:
-        raise BackendError(
-            "there is no engine for this device",
-            where=store.folder,
-            got=store.why_none(wanted),
-            fix=f"edge-road engine build {bundle.path}",
-        )
+    record = _find(bundle, precision, store, batch)
     while True:
         try:
             return _open_record(bundle, store, record)
@@ -83,6 +64,37 @@ def open_engine(
             if previous is None:
                 raise
             record = previous
+
+
+def _find(bundle: Bundle, precision: Precision, store: EngineStore, batch: int) -> EngineRecord:
+    """TensorRT's engine before TensorRT-RTX's, the GPU's before an accelerator's."""
+    gpu, refusals = require_gpu(), list[BackendError]()
+    flavours: set[Flavour] = {"tensorrt", *(flavour_of(record.key) for record in store.records())}
+    for flavour in sorted(flavours):
+        try:
+            version = import_tensorrt(flavour).__version__
+            wanted = key_here(bundle, precision, gpu, version, flavour, batch=batch)
+        except BackendError as error:
+            refusals.append(error)
+            continue
+        for device in get_args(Device):
+            if record := store.find(wanted.model_copy(update={"device": device})):
+                return record
+        refusals.append(_no_engine(bundle, store, wanted))
+    raise refusals[0]
+
+
+def _no_engine(bundle: Bundle, store: EngineStore, wanted: EngineKey) -> BackendError:
+    return BackendError(
+        "there is no engine for this device",
+        where=store.folder,
+        got=store.why_none(wanted),
+        fix=f"edge-road engine build {bundle.path}",
+    )
+
+
+def flavour_of(key: EngineKey) -> Flavour:
+    return "tensorrt_rtx" if key.is_rtx else "tensorrt"
 
 
 def key_here(
@@ -114,7 +126,7 @@ def key_here(
 def self_test(bundle: Bundle, store: EngineStore, record: EngineRecord) -> tuple[TrtPredictor, EngineRecord]:
     """Load the plan and compare it with the bundle's own outputs; the record tells how it went."""
     manifest, key = bundle.manifest, record.key
-    flavour: Flavour = "tensorrt_rtx" if key.is_rtx else "tensorrt"
+    flavour = flavour_of(key)
     plan = store.read_plan(record)
     with store.opening(record):
         predictor = TrtPredictor(
@@ -126,17 +138,13 @@ def self_test(bundle: Bundle, store: EngineStore, record: EngineRecord) -> tuple
             + ("" if key.device == "gpu" else f" {key.device}"),
             trt=import_tensorrt(flavour),
             host_code=record.version_compatible,
+            dla_core=key.dla_core,
         )
         off_by = check_probe(predictor, bundle.probe(), key.precision)
     information = predictor.inspect()
     store.write_layers(record, information)
     layers = layer_types(information)
     return predictor, record.model_copy(update={"off_by": off_by, "layers": layers})
-
-
-def rebuild_command(bundle: Path) -> list[str]:
-    """What a daemon starts beside itself when there is no engine; it ends by itself."""
-    return [sys.executable, "-m", "edge_road.cli", "engine", "build", str(bundle)]
 
 
 def _open_record(bundle: Bundle, store: EngineStore, record: EngineRecord) -> TrtPredictor:

@@ -24,6 +24,8 @@ from edge_road.files import sha256, write_atomically
 LARGEST_RECORD_BYTES = 2**20
 LARGEST_PLAN_BYTES = 2**30
 RTX = "rtx "
+LAYERS = ".layers"
+MARKS = (".refused", ".opening")
 Device = Literal["gpu", "dla0", "dla1"]
 
 
@@ -47,6 +49,10 @@ class EngineKey(StrictModel):
     def is_rtx(self) -> bool:
         """For TensorRT-RTX, which numbers its versions by itself."""
         return self.tensorrt.startswith(RTX)
+
+    @property
+    def dla_core(self) -> int | None:
+        return None if self.device == "gpu" else int(self.device.removeprefix("dla"))
 
     def serves(self, wanted: EngineKey) -> bool:
         """Equal, or for larger batches than are wanted."""
@@ -111,9 +117,16 @@ class EngineStore:
 
     def write_plan(self, record: EngineRecord, plan: bytes) -> None:
         """Beside whatever is in use: nothing reads it before `put_in_use`. Old marks against it go."""
-        for mark in (".refused", ".opening"):
+        for mark in MARKS:
             (self.folder / f"{record.plan_file}{mark}").unlink(missing_ok=True)
         write_atomically(self.folder / record.plan_file, plan)
+
+    def discard(self, record: EngineRecord) -> None:
+        """A plan that failed before it was put in use; a build may well give the bytes that are in use."""
+        in_use = [self._read(path(record.key)) for path in (self._record_path, self._previous_path)]
+        if record.plan_sha256 not in {other.plan_sha256 for other in in_use if other}:
+            for path in self._files_of(record):
+                path.unlink(missing_ok=True)
 
     def write_layers(self, record: EngineRecord, information: str) -> None:
         """The inspector's report beside the plan; once, and nothing hangs on it."""
@@ -150,7 +163,7 @@ class EngineStore:
 
     def why_refused(self, record: EngineRecord) -> str | None:
         """The reason for which this very plan was taken back, also by a crash while it was opened."""
-        refused, opening = (self.folder / f"{record.plan_file}{end}" for end in (".refused", ".opening"))
+        refused, opening = (self.folder / f"{record.plan_file}{mark}" for mark in MARKS)
         with contextlib.suppress(OSError):
             return refused.read_text(errors="replace")[:1000].strip()
         with contextlib.suppress(OSError):
@@ -176,14 +189,13 @@ class EngineStore:
         return [record for path, record in found if record and path == self._record_path(record.key)]
 
     def prune(self, keep: list[EngineRecord]) -> list[Path]:
-        """Remove every engine, mark and left-over but these and what they fall back to."""
+        """Remove every engine and left-over but these, what they fall back to, and the marks against them."""
         kept = set[Path]()
         for record in keep:
-            kept |= {self._record_path(record.key), self.folder / record.plan_file}
-            kept.add(self._layers_path(record))
+            kept |= {self._record_path(record.key), *self._files_of(record)}
             if previous := self._read(self._previous_path(record.key)):
-                kept |= {self._previous_path(record.key), self.folder / previous.plan_file}
-        suffixes = {".json", ".plan", ".layers", ".refused", ".opening"}
+                kept |= {self._previous_path(record.key), *self._files_of(previous)}
+        suffixes = {".json", ".plan", LAYERS, *MARKS}
         files = [p for p in self.folder.iterdir() if p.suffix in suffixes] if self.folder.is_dir() else []
         removed = [path for path in sorted(files) if path not in kept]
         for path in removed:
@@ -197,8 +209,11 @@ class EngineStore:
         except (OSError, ValidationError):
             return None
 
+    def _files_of(self, record: EngineRecord) -> list[Path]:
+        return [self.folder / f"{record.plan_file}{end}" for end in ("", LAYERS, *MARKS)]
+
     def _layers_path(self, record: EngineRecord) -> Path:
-        return self.folder / f"{record.plan_file}.layers"
+        return self.folder / f"{record.plan_file}{LAYERS}"
 
     def _record_path(self, key: EngineKey) -> Path:
         return self.folder / f"{key.name}.json"

@@ -89,15 +89,21 @@ class TrtPredictor:
         trt: ModuleType | None = None,
         cuda: Cuda | None = None,
         host_code: bool = False,
+        dla_core: int | None = None,
     ) -> None:
         self._name, self._classes, self._size, self._features = name, classes, size, features
         self._trt: Any = trt or import_tensorrt()
         self._cuda = cuda or _open_device()
         # The vendor's objects crash when an object that they came from is freed before them.
         self._logger = self._trt.Logger(self._trt.Logger.Severity.WARNING)
-        self._runtime = self._trt.Runtime(self._logger)
+        try:
+            self._runtime = self._trt.Runtime(self._logger)
+        except Exception as error:  # the bindings have no error of their own: TypeError where CUDA is broken
+            raise BackendError("TensorRT cannot start here", where=name, got=error) from None
         if host_code:
             self._runtime.engine_host_code_allowed = True
+        if dla_core is not None:
+            self._runtime.DLA_core = dla_core
         self._engine = self._runtime.deserialize_cuda_engine(plan)
         if self._engine is None:
             raise BackendError("TensorRT cannot load the engine", where=name, fix="build it again")

@@ -56,8 +56,7 @@ def build_engine(
         )
         predictor.close()
     except BackendError as error:
-        for end in ("", ".layers"):
-            (store.folder / f"{record.plan_file}{end}").unlink(missing_ok=True)
+        store.discard(record)
         raise BackendError(
             "the new engine failed its self-test and is not used",
             where=record.plan_file,

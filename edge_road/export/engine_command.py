@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from edge_road.backends.cuda import find_gpu, require_gpu
+from edge_road.backends.cuda import require_gpu
 from edge_road.backends.engine_layers import read_layers
-from edge_road.backends.engine_life import key_here, self_test
+from edge_road.backends.engine_life import flavour_of, key_here, self_test
 from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of
 from edge_road.backends.trt import import_tensorrt
 from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
@@ -153,18 +153,21 @@ def _row(bundle: Bundle, record: EngineRecord, store: EngineStore) -> tuple[str,
 
 def _why_not_here(bundle: Bundle, key: EngineKey) -> str | None:
     """In plain words; none when the engine is for this bundle, this GPU and this TensorRT."""
+    try:
+        return _mismatch(bundle, key)
+    except BackendError as error:
+        return error.what
+
+
+def _mismatch(bundle: Bundle, key: EngineKey) -> str | None:
+    """A BackendError where the machine cannot tell, e.g. because TensorRT cannot be imported."""
     if key.onnx_sha256 not in {
         bundle.manifest.files[a.file].sha256 for a in bundle.manifest.artefacts.values()
     }:
         return "another model"
-    gpu = find_gpu()
-    if gpu is None:
-        return "no GPU"
-    try:
-        version = import_tensorrt("tensorrt_rtx" if key.is_rtx else "tensorrt").__version__
-        wanted = key_here(bundle, key.precision, gpu, version, "tensorrt_rtx" if key.is_rtx else "tensorrt")
-    except BackendError as error:
-        return error.what
+    gpu, flavour = require_gpu(), flavour_of(key)
+    version = import_tensorrt(flavour).__version__
+    wanted = key_here(bundle, key.precision, gpu, version, flavour)
     if (wanted.gpu, wanted.compute) != (key.gpu, key.compute):
         return f"this is {gpu.name}"
     return None if wanted.tensorrt == key.tensorrt else f"TensorRT is {version}"
@@ -185,8 +188,14 @@ def _verify(bundle: Bundle, store: EngineStore) -> None:
 
 
 def _prune(bundle: Bundle, store: EngineStore) -> None:
-    """Where there is no GPU, only engines of other models are known to be useless."""
-    reasons = {record.key.name: _why_not_here(bundle, record.key) for record in store.records()}
-    kept = [record for record in store.records() if reasons[record.key.name] in (None, "no GPU")]
+    kept = [record for record in store.records() if not _is_useless(bundle, record.key)]
     removed = store.prune(kept)
     print(f"removed {len(removed)} files, kept {len(kept)} engines in {store.folder}")
+
+
+def _is_useless(bundle: Bundle, key: EngineKey) -> bool:
+    """Known to be: without a GPU or TensorRT, only engines of other models are."""
+    try:
+        return _mismatch(bundle, key) is not None
+    except BackendError:
+        return False

@@ -57,7 +57,10 @@ def build_plan(trt: Any, logger: Any, onnx_bytes: bytes, shape: BuildShape, work
 
 def build(trt: Any, logger: Any, onnx_bytes: bytes, shape: BuildShape, options: BuildOptions) -> Built:
     """Builder, network and parser stay referenced until the plan is out, as the vendor asks for."""
-    builder = trt.Builder(logger)
+    try:
+        builder = trt.Builder(logger)
+    except Exception as error:  # the bindings have no error of their own: TypeError where CUDA is broken
+        raise BuildRefused([f"it cannot start here: {error}"]) from None
     network = builder.create_network(1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED))
     parser = trt.OnnxParser(network, logger)
     if not parser.parse(onnx_bytes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
 from edge_road.backends import engine_store
-from edge_road.backends.engine_life import open_best, open_engine, rebuild_command
+from edge_road.backends.engine_life import open_best, open_engine
 from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of, wanted_key
 from edge_road.bundle import Bundle, load_bundle
 from edge_road.errors import BackendError
@@ -59,6 +60,40 @@ def test_an_engine_for_this_machine_serves(bundle: Bundle, store: EngineStore) -
     assert len(opened.predictor.predict(noise_images(6))) == 6
 
 
+def test_an_engine_of_an_accelerator_serves_on_its_own_core_unless_there_is_one_of_the_gpu(
+    bundle: Bundle, store: EngineStore
+) -> None:
+    on_dla = plan_of(conv_bytes()).replace(b'"dla": -1', b'"dla": 1')
+    put(store, key_of(bundle).model_copy(update={"device": "dla1"}), on_dla)
+    assert open_best(bundle, "float32", store).predictor.name == "tensorrt float32 on Orin dla1"
+    put(store, key_of(bundle), plan_of(conv_bytes()))
+    assert open_best(bundle, "float32", store).predictor.name == "tensorrt float32 on Orin"
+
+
+def test_on_a_desktop_an_engine_of_tensorrt_rtx_serves(
+    bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorrt_rtx", sys.modules["tensorrt"])
+    monkeypatch.setitem(sys.modules, "tensorrt", None)  # type: ignore[arg-type]
+    rtx = key_of(bundle).model_copy(update={"tensorrt": "rtx 10.3.0", "gpu": "RTX", "compute": "8.0"})
+    put(store, rtx, plan_of(conv_bytes()))
+    assert open_best(bundle, "float32", store).predictor.name == "tensorrt_rtx float32 on RTX"
+
+
+def test_a_tensorrt_that_cannot_start_does_not_blind_the_vehicle(
+    bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise TypeError("pybind11::init(): factory function returned nullptr")
+
+    put(store, key_of(bundle), plan_of(conv_bytes()))
+    monkeypatch.setattr(sys.modules["tensorrt"], "Runtime", broken)
+    opened = open_best(bundle, "float32", store)
+    assert opened.predictor.name.startswith("onnx")
+    assert opened.degraded is not None
+    assert opened.degraded.startswith("TensorRT cannot start here: pybind11")
+
+
 def test_the_plan_is_as_tensorrt_wrote_it_with_its_record_beside_it(
     bundle: Bundle, store: EngineStore
 ) -> None:
@@ -71,7 +106,6 @@ def test_without_an_engine_onnx_runtime_serves_and_says_why(bundle: Bundle, stor
     opened = open_best(bundle, "float32", store)
     assert (opened.predictor.name, opened.precision) == ("onnx float32 on CPU", "float32")
     assert opened.degraded == ("there is no engine for this device: no engine has been built for this model")
-    assert rebuild_command(bundle.path)[-3:] == ["engine", "build", str(bundle.path)]
 
 
 def test_without_a_gpu_onnx_runtime_serves(
@@ -90,7 +124,6 @@ def test_without_a_gpu_onnx_runtime_serves(
         ({"gpu": "Xavier"}, "for gpu Xavier, here is Orin"),
         ({"compute": "8.6"}, "for compute 8.6, here is 8.7"),
         ({"precision": "int8"}, "for precision int8"),
-        ({"device": "dla0"}, "for device dla0"),
         ({"onnx_sha256": "0" * 64}, "no engine has been built"),
     ],
 )
@@ -223,6 +256,13 @@ def test_prune_keeps_what_is_in_use_and_what_it_falls_back_to(bundle: Bundle, st
     removed = {path.name for path in store.prune([now])}
     assert removed == {old.plan_file, f"{old.key.name}.json", "left-over.plan"}
     assert store.read_plan(before) == plan_of(conv_bytes())
+
+
+def test_prune_keeps_the_mark_against_a_plan_that_crashed(bundle: Bundle, store: EngineStore) -> None:
+    record = put(store, key_of(bundle), plan_of(conv_bytes()))
+    (store.folder / f"{record.plan_file}.opening").write_text("999999999")
+    store.prune([record])
+    assert store.why_refused(record) == "the process ended while it was opened"
 
 
 def test_engines_lie_beside_the_bundle_whose_bytes_never_change() -> None:

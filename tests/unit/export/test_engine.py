@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -125,6 +126,19 @@ def test_engines_of_another_model_are_listed_but_neither_opened_nor_kept(
 
 
 @pytest.mark.usefixtures("device")
+def test_prune_removes_nothing_where_tensorrt_cannot_be_asked(
+    make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = make()
+    record = build_engine(bundle, "float32", SETTINGS, store)
+    monkeypatch.setitem(sys.modules, "tensorrt", None)  # type: ignore[arg-type]
+    assert command("engine", ["list", str(bundle.path)]) == 0
+    assert "no: TensorRT's Python module cannot be imported" in capsys.readouterr().out
+    assert command("engine", ["prune", str(bundle.path)]) == 0
+    assert store.records() == [record]
+
+
+@pytest.mark.usefixtures("device")
 def test_a_damaged_engine_does_not_pass_verify(
     make: MakeBundle, store: EngineStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +168,9 @@ def test_a_new_engine_that_fails_its_self_test_leaves_the_old_one(
     assert "own outputs" in caught.value.details["got"]
     assert store.records() == [good]
     assert [path.name for path in store.folder.glob("*.plan")] == [good.plan_file]
+    with pytest.raises(BackendError, match="failed its self-test"):  # the very plan that is in use
+        build_engine(bundle, "float32", SETTINGS, store)
+    assert store.read_plan(good)
 
 
 @pytest.mark.usefixtures("device")
@@ -200,6 +217,19 @@ def test_what_tensorrt_refuses_is_named_and_leaves_nothing(make: MakeBundle, sto
     assert not store.folder.exists()
 
 
+@pytest.mark.usefixtures("device")
+def test_a_tensorrt_that_cannot_start_says_so(
+    make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise TypeError("pybind11::init(): factory function returned nullptr")
+
+    monkeypatch.setattr(sys.modules["tensorrt"], "Builder", broken)
+    with pytest.raises(BackendError) as caught:
+        build_engine(make(), "float32", SETTINGS, store)
+    assert caught.value.details["got"].startswith("it cannot start here: pybind11")
+
+
 def test_without_a_gpu_nothing_of_tensorrt_is_touched(
     make: MakeBundle, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,7 +248,7 @@ def test_a_gpu_without_tensorrt_says_what_to_install(
     make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install_fake_gpu(monkeypatch)
-    monkeypatch.setitem(__import__("sys").modules, "tensorrt", None)
+    monkeypatch.setitem(sys.modules, "tensorrt", None)
     with pytest.raises(BackendError, match="cannot be imported") as caught:
         build_engine(make(), "float32", SETTINGS, store)
     assert "libnvinfer" in caught.value.details["to do"]
