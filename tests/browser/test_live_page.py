@@ -151,6 +151,7 @@ def test_a_dead_daemon_is_stale_within_two_seconds_and_a_new_one_is_found(tmp_pa
             daemon.wait_for_state("wet", timeout_s=PATIENCE_S)
             visit.open()
             visit.wait_for_text("#name", "wet")
+            first = visit.page.get_attribute("#events img", "src")
             daemon.process.kill()
             killed_s = time.monotonic()
             stale_s = visit.wait_for_text("#reason", "no message")
@@ -161,6 +162,10 @@ def test_a_dead_daemon_is_stale_within_two_seconds_and_a_new_one_is_found(tmp_pa
         with Daemon(tmp_path, vehicle=vehicle) as daemon:
             daemon.wait_for_state("wet", timeout_s=PATIENCE_S)
             visit.wait_for_text("#name", "wet")
+            other_picture = (
+                "(first) => ![null, first].includes(document.querySelector('#events img')?.src ?? null)"
+            )
+            visit.page.wait_for_function(other_picture, arg=first)
 
 
 def test_the_timeline_shows_nothing_for_a_time_of_silence(tmp_path: Path) -> None:

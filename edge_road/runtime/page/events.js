@@ -9,20 +9,21 @@ export function showEvents(events) {
   for (const event of events) addEvent(event);
 }
 
-export function addEvent({ kind, at, text, state, reasons, picture }) {
+export function addEvent({ kind, at, text, state, reasons, picture, boot_id }) {
   const item = document.createElement("li");
   const time = Object.assign(document.createElement("time"), { textContent: new Date(at ?? Date.now()).toLocaleTimeString() });
   const said = text ?? [words[state] ?? state, ...(reasons ?? [])].filter(Boolean).join(", ");
   const sentence = `${(kind ?? "").replaceAll("_", " ")} ${said.replaceAll("_", " ")}`;
-  if (picture) item.append(thumbnail(picture, sentence));
+  if (picture) item.append(thumbnail(`pictures/${picture}.jpg?${boot_id}`, sentence));
   item.append(time, sentence);
   list.prepend(item);
   while (list.childElementCount > MOST_EVENTS) list.lastChild.remove();
   document.getElementById("no-events").hidden = true;
 }
 
-function thumbnail(number, sentence) {
-  const link = Object.assign(document.createElement("a"), { href: `pictures/${number}.jpg`, target: "_blank" });
+// A new daemon counts its pictures anew, and a browser asks only once for the same address.
+function thumbnail(address, sentence) {
+  const link = Object.assign(document.createElement("a"), { href: address, target: "_blank" });
   const image = Object.assign(document.createElement("img"), { loading: "lazy", alt: `${words.view}: ${sentence}`, src: link.href });
   link.append(image);
   return link;
