@@ -29,6 +29,8 @@ class _Judged(BaseModel):
     """The part of a stored judgement that is looked at again."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+    reasons: tuple[str, ...]
+    """against it, those of the machine that exported too"""
     verdict: Verdict
     clean: Evaluation
     robust: Evaluation
@@ -53,9 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     predictors = {p: OnnxPredictor.from_bundle(bundle, p, threads) for p in bundle.manifest.artefacts}
     _print_table([HEADER, *(_row(bundle, p, predictors[p], report.artefacts[p]) for p in predictors)])
     for precision in report.artefacts.keys() - predictors.keys():
-        print(
-            f"\n{precision} was refused at export: {'; '.join(report.artefacts[precision].verdict.reasons)}"
-        )
+        print(f"\n{precision} was refused at export: {'; '.join(report.artefacts[precision].reasons)}")
     if options.data:
         _judge_anew(bundle, predictors, options.data)
     _require_gate(bundle, report)

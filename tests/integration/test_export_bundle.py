@@ -268,6 +268,8 @@ def test_a_machine_too_slow_for_the_limits_refuses_the_model_and_the_digest_hold
     report = json.loads(made.contents["report.json"])["artefacts"]["int8"]
     assert report["released"] is False
     assert "50" not in " ".join(report["reasons"])
+    assert command("verify", [str(made.path)]) == 0
+    assert "int8 was refused at export: beyond the limits of the machine" in capsys.readouterr().out
     assert (quick / "bundles" / "tiny-0001.verify.html").read_text().count("<svg") == 2
 
 
