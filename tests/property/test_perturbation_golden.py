@@ -1,4 +1,4 @@
-"""The pixels of every perturbation at every severity are those of the day it was made."""
+"""The pixels of every perturbation are those of the day it was made, and as strong as the public ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 import numpy as np
 import pytest
 from golden_perturbations import CODED, GOLDEN_FILE, digest, picture
+from public_corruptions import PUBLIC_FILE, psnr, roads
 
-from edge_road.evaluation.perturbations import SUITES, perturb
+from edge_road.evaluation.perturbations import SEVERITIES, SUITES, perturb
 
 GOLDEN: dict[str, str] = json.loads(GOLDEN_FILE.read_text())
+PUBLIC: dict[str, list[float]] = json.loads(PUBLIC_FILE.read_text())
 PSNR_BANDS_DB = {
     "jpeg": 20.9,
     "jpeg_compression:1": 21.6,
@@ -41,3 +43,10 @@ def test_pixels_have_not_drifted(name: str) -> None:
 def test_coded_pictures_stay_within_a_decibel(name: str, middle: float) -> None:
     error = (picture().astype(float) - perturb(picture(), name, seed=7, run=3)) ** 2
     assert 10 * np.log10(255**2 / error.mean()) == pytest.approx(middle, abs=1.0)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_noise_blur_and_digital_are_as_strong_as_in_the_public_package(name: str) -> None:
+    clean = roads()
+    ours = [psnr(clean, perturb(clean, f"{name}:{severity}", seed=0, run=0)) for severity in SEVERITIES]
+    assert ours == pytest.approx(PUBLIC[name], rel=0.1)
