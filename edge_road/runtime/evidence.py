@@ -43,7 +43,7 @@ class Evidence(Record):
 
 
 class Ready(Record):
-    """The model is loaded and has passed its self-test, the camera is open."""
+    """The model is loaded and has passed its self-test; a file is open, a camera is waited for."""
 
     kind: Literal["ready"] = "ready"
     predictor: str
@@ -54,6 +54,8 @@ class Ready(Record):
     """expected time from one frame to the next"""
     origin_mono_ns: int
     """when the source's own time began"""
+    first: bool = True
+    """of this worker; it speaks again when an opened camera has told its size or its rate"""
 
 
 class Alive(Record):

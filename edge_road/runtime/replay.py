@@ -59,7 +59,7 @@ class Replay:
         if isinstance(report, Ready):
             self._period_s = report.period_s
             self._use(report)
-            self._dropped_before = self._dropped
+            self._dropped_before = self._dropped if report.first else self._dropped_before
         if isinstance(report, SwapStep) and report.stage in ("swapped", "rolled_back"):
             assert report.loaded is not None
             self._publisher.use(self._vehicle.model_copy(update={"bundle": Path(report.bundle)}))

@@ -32,6 +32,8 @@ class Status:
         self.messages: Counter[str] = Counter({state: 0 for state in (*STATES, UNKNOWN)})
         self.reasons: Counter[str] = Counter()
         self.frames = self.dropped = self.rejected = self.worker_starts = 0
+        self.unfit: Counter[str] = Counter()
+        """frames that were not judged, by problem"""
         self.source = self.predictor = ""
         self.outputs: Callable[[], Sequence[OutputHealth]] = tuple
         self.machine: Machine | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import select
+from collections import Counter
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.errors import CameraError, EdgeRoadError
@@ -54,7 +55,8 @@ class Supervisor:
         self._said: tuple[str, tuple[str, ...]] | None = None
         self._heartbeat_ns = clock.mono_ns()
         self._ready_ns: int | None = None
-        self._dropped_before = 0
+        self._dropped_before = self._rejected_before = 0
+        self._unfit_before: Counter[str] = Counter()
         self._starts_before = 0
 
     def run(self) -> None:
@@ -152,7 +154,8 @@ class Supervisor:
     def _take_evidence(self, evidence: Evidence) -> None:
         self._status.frames += 1
         self._status.dropped = self._dropped_before + evidence.dropped
-        self._status.rejected = evidence.rejected
+        self._status.rejected = self._rejected_before + evidence.rejected
+        self._status.unfit = self._unfit_before + Counter(evidence.rejected_by)
         decision = self._decide(evidence)
         self._record(evidence)
         if decision.captured_mono_ns == evidence.captured_mono_ns:
@@ -169,7 +172,9 @@ class Supervisor:
         if self._ready_ns is None and self._around.bundle_wished():
             self._requests.ask_reload()
         self._past = resume(self._past)
-        self._dropped_before = self._status.dropped
+        if ready.first:
+            self._dropped_before, self._rejected_before = self._status.dropped, self._status.rejected
+            self._unfit_before = self._status.unfit
         self._ready_ns = self._ready_ns or self._clock.mono_ns()
         self._before_reload = None
 

@@ -64,7 +64,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     capture = Capture(source, slot, prepare, clock, vehicle.rate, vehicle.worker.longest_pause_s)
     care = MachineCare(vehicle.rate, vehicle.thermal)
     capture.start()
-    ready = _ready(seat.now.model, source, vehicle.rate)
+    ready, camera = _ready(seat.now.model, source, vehicle.rate), _camera(source)
     link.send(ready)
     while True:
         ended = capture.ended  # asked first: a frame that came before the end is still taken
@@ -84,6 +84,9 @@ def work(link: WorkerEnd, setup: Setup) -> None:
         else:
             link.send(Alive())
         _check_capture(capture, vehicle.worker)
+        if _camera(source) != camera:
+            ready, camera = _ready(seat.now.model, source, vehicle.rate, first=False), _camera(source)
+            link.send(ready)
         if (machine := care.look(slot)) is not None:
             capture.set_rate(machine.rate_hz)
             link.send(machine)
@@ -103,7 +106,11 @@ def _judge(
     return evidence
 
 
-def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
+def _camera(source: Source) -> tuple[str, float]:
+    return source.description, source.period_s
+
+
+def _ready(model: LoadedModel, source: Source, rate: float, first: bool = True) -> Ready:
     return Ready(
         predictor=model.predictor.name,
         model_digest=model.digest,
@@ -111,6 +118,7 @@ def _ready(model: LoadedModel, source: Source, rate: float) -> Ready:
         source=source.description,
         period_s=max(source.period_s, 1 / rate),
         origin_mono_ns=source.origin_ns,
+        first=first,
     )
 
 

@@ -29,6 +29,7 @@ class Metrics:
         yield _counter("frames", "frames judged", status.frames)
         yield _counter("frames_dropped", "frames that a newer one replaced", status.dropped)
         yield _counter("frames_rejected", "pictures that could not be decoded", status.rejected)
+        yield _by("frames_unfit", "frames that were not judged", "problem", status.unfit)
         yield _counter("worker_starts", "starts of the worker", status.worker_starts)
         yield _by("messages", "messages by state", "state", status.messages)
         yield _by("reasons", "messages by reason", "reason", status.reasons)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from edge_road.clock import ScriptedClock
@@ -37,6 +39,12 @@ def test_what_the_worker_saw_of_the_machine_is_told() -> None:
     machine = status.health()["machine"]
     assert (machine["hottest_c"], machine["power_mode"], machine["throttled"]) == (91.5, "0002", True)
     assert machine["cores"] >= 1
+
+
+def test_frames_that_were_not_judged_are_counted_by_their_problem() -> None:
+    status = Status("van", "boot", ScriptedClock())
+    status.unfit = Counter(noise=2, frozen=1)
+    assert 'edge_road_frames_unfit_total{problem="noise"} 2.0' in lines(status)
 
 
 def test_a_rehearsal_is_not_ok() -> None:

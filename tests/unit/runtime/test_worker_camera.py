@@ -1,0 +1,80 @@
+"""A camera that tells its size and its rate only once it is open."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from edge_road.frames import Frame
+from edge_road.runtime import worker
+from edge_road.runtime.evidence import Ended, Ready
+from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, WorkerEnd, socket_pair
+from edge_road.runtime.recorder import Step
+from edge_road.runtime.replay import Replay
+from edge_road.runtime.sources.base import EndOfStream
+from edge_road.runtime.vehicle import Vehicle
+
+
+class SlowCamera:
+    """Five pictures a second, as it says when it has been opened."""
+
+    live, rejected, origin_ns = True, 0, 0
+    description, period_s = "camera", 1 / 30
+
+    def __init__(self, told: threading.Event) -> None:
+        self._told = told
+
+    def open(self) -> None:
+        assert self._told.wait(5)
+        self.description, self.period_s = "camera, 64 x 48", 0.2
+
+    def read(self, deadline_ns: int) -> Frame:
+        threading.Event().wait(0.3)
+        raise EndOfStream
+
+    def close(self) -> None:
+        pass
+
+
+def reports_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> list[AnyReport]:
+    told = threading.Event()
+    monkeypatch.setattr(worker, "source_for", lambda *_: SlowCamera(told))
+    ours, theirs = socket_pair()
+    theirs.setblocking(False)
+    with ours, theirs:
+        end, reports = SupervisorEnd(ours), list[AnyReport]()
+        setup = Setup(vehicle=Vehicle(backend="fake"))
+        working = threading.Thread(target=worker.work, args=(WorkerEnd(theirs), setup), daemon=True)
+        working.start()
+        while not any(isinstance(report, Ended) for report in reports):
+            reports += end.receive() or []
+            if reports:
+                told.set()
+            threading.Event().wait(0.01)
+        working.join(5)
+    return reports
+
+
+def test_its_rate_is_told_once_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = [report for report in reports_of_a_worker(monkeypatch) if isinstance(report, Ready)]
+    assert [(r.source, round(r.period_s, 3), r.first) for r in ready] == [
+        ("camera", 0.033, True),
+        ("camera, 64 x 48", 0.2, False),
+    ]
+
+
+def test_in_a_replay_too_its_dropped_frames_count_once() -> None:
+    common = {"predictor": "fake", "model_digest": "m", "confidence_threshold": 0.6, "origin_mono_ns": 0}
+    seen = {"kind": "evidence", "number": 1, "problems": ["noise"]}
+    steps = [
+        {"report": {"kind": "ready", "source": "camera", "period_s": 0.03, **common}},
+        {"mono_ns": 1, "report": {**seen, "captured_mono_ns": 1, "dropped": 3}},
+        {"report": {"kind": "ready", "source": "camera", "period_s": 0.2, "first": False, **common}},
+        {"mono_ns": 2, "report": {**seen, "captured_mono_ns": 2, "dropped": 4}},
+        {"mono_ns": 2, "say": True},
+    ]
+    drive = Replay(Vehicle(backend="fake"))
+    told = [drive.step(Step.model_validate(step)) for step in steps]
+    assert told[-1] is not None
+    assert told[-1].dropped == 4
