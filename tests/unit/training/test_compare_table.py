@@ -118,6 +118,12 @@ def test_markdown_marks_what_is_significant(table: Comparison) -> None:
     assert "**+0.0**" not in text
 
 
+def test_the_page_tells_a_sure_loss_from_a_gain(table: Comparison) -> None:
+    page = render_page(table, [])
+    assert '<td class="strong worse">-62.5 (' in page
+    assert '<td class="strong">+' not in page
+
+
 def test_the_page_needs_nothing_else_and_escapes_names(table: Comparison) -> None:
     page = render_page(table, [])
     assert "&lt;two&gt;" in page
