@@ -3,7 +3,7 @@ export const WORDS = {
   en: {
     language: "Language", road: "The road is", dry: "dry", wet: "wet", icy: "icy", unknown: "unknown",
     confidence: "Confidence", age: "Age of the picture", message: "Last message", view: "What the camera sees",
-    noPicture: "No picture yet", past: "The last ten minutes", health: "Health", events: "Events",
+    noPicture: "No picture", past: "The last ten minutes", health: "Health", events: "Events",
     noEvents: "Nothing has happened yet.", smoke: "Self-test under perturbation", token: "Token", runSmoke: "Run it",
     setup: "Set up the camera crop", about: "Model and versions", ago: "ago", stale: "no message from the daemon",
     passed: "passed", failed: "failed", running: "running …", refused: "refused", least: "least",
@@ -18,7 +18,7 @@ export const WORDS = {
   de: {
     language: "Sprache", road: "Die Straße ist", dry: "trocken", wet: "nass", icy: "glatt", unknown: "unbekannt",
     confidence: "Sicherheit", age: "Alter des Bildes", message: "Letzte Meldung", view: "Was die Kamera sieht",
-    noPicture: "Noch kein Bild", past: "Die letzten zehn Minuten", health: "Zustand", events: "Ereignisse",
+    noPicture: "Kein Bild", past: "Die letzten zehn Minuten", health: "Zustand", events: "Ereignisse",
     noEvents: "Noch ist nichts geschehen.", smoke: "Selbsttest unter Störungen", token: "Schlüssel", runSmoke: "Starten",
     setup: "Bildausschnitt einrichten", about: "Modell und Versionen", ago: "her", stale: "keine Meldung vom Dienst",
     passed: "bestanden", failed: "durchgefallen", running: "läuft …", refused: "verweigert", least: "mindestens",
@@ -33,7 +33,7 @@ export const WORDS = {
   fr: {
     language: "Langue", road: "La route est", dry: "sèche", wet: "mouillée", icy: "verglacée", unknown: "inconnue",
     confidence: "Confiance", age: "Âge de l’image", message: "Dernier message", view: "Ce que voit la caméra",
-    noPicture: "Pas encore d’image", past: "Les dix dernières minutes", health: "Santé", events: "Événements",
+    noPicture: "Pas d’image", past: "Les dix dernières minutes", health: "Santé", events: "Événements",
     noEvents: "Rien ne s’est encore passé.", smoke: "Autotest sous perturbation", token: "Jeton", runSmoke: "Lancer",
     setup: "Régler le cadrage", about: "Modèle et versions", ago: "", stale: "aucun message du service",
     passed: "réussi", failed: "échoué", running: "en cours …", refused: "refusé", least: "au moins",
