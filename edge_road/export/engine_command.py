@@ -97,10 +97,10 @@ def _build(
                 outcome.text += f", off by {record.off_by:.1e}"
     print(f"engines: {store.folder}")
     if not options.rtx:
-        _print_best(bundle, store, settings)
+        print_best(bundle, store, settings)
 
 
-def _print_best(bundle: Bundle, store: EngineStore, settings: EngineSettings) -> None:
+def print_best(bundle: Bundle, store: EngineStore, settings: EngineSettings) -> None:
     there = {p: _there(bundle, store, p, settings) for p in bundle.manifest.artefacts}
     measured = {p: record.latency_ms for p, record in there.items() if record and record.latency_ms}
     if measured:

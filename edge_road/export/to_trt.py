@@ -9,8 +9,9 @@ from pathlib import Path
 from edge_road.backends.engine_store import store_of
 from edge_road.bundle import MANIFEST_FILE, Bundle, Precision, load_bundle
 from edge_road.config import check_settings
-from edge_road.errors import BackendError, ConfigError, EdgeRoadError
+from edge_road.errors import BackendError, BundleError, ConfigError, EdgeRoadError
 from edge_road.export.engine import build_engine, why_no_engine
+from edge_road.export.engine_command import print_best
 from edge_road.export.steps import Steps
 from edge_road.export.target import EngineSettings, QatSettings, Target, load_target
 from edge_road.signing import signer
@@ -93,7 +94,12 @@ def _make_bundle(
     print("\n" + "\n".join(gate_lines(export)))
     print(f"bundle: {out}")
     found = verdicts(export, bundle.digest, steps)
-    print(f"verdicts: {write_verify_file(out, found)}, {write_gate_page(out, found)}")
+    try:
+        print(f"verdicts: {write_verify_file(out, found)}, {write_gate_page(out, found)}")
+    except OSError as error:
+        raise BundleError(
+            "the bundle is written, but not the verdicts beside it", where=out, got=error.strerror
+        ) from None
     require(export, wanted)
     return bundle
 
@@ -105,13 +111,15 @@ def _build_engines(bundle: Bundle, settings: EngineSettings, required: bool, ste
             f"        On the device: copy the bundle and run python export/to_trt.py {bundle.path.name}"
         )
         return
-    store = store_of(bundle.path)
+    store, built = store_of(bundle.path), False
     for precision in bundle.manifest.artefacts:
         with steps.step(f"build {precision} engine") as outcome:
             try:
-                record = build_engine(bundle, precision, settings, store)
+                record, built = build_engine(bundle, precision, settings, store), True
                 outcome.text = f"{store.folder / record.plan_file}, {record.plan_bytes / 1e6:.1f} MB"
             except EdgeRoadError as error:
                 if required:
                     raise
                 outcome.text = f"not built: {error.details.get('got', error.what)}"
+    if built:
+        print_best(bundle, store, settings)

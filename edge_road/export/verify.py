@@ -29,7 +29,7 @@ class _Judged(BaseModel):
     """The part of a stored judgement that is looked at again."""
 
     model_config = ConfigDict(allow_inf_nan=False)
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
     """against it, those of the machine that exported too"""
     verdict: Verdict
     clean: Evaluation

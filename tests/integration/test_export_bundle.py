@@ -341,6 +341,15 @@ def test_a_full_disk_leaves_nothing_behind(quick: Path, capsys: pytest.CaptureFi
     assert not list((quick / "bundles").iterdir())
 
 
+def test_verdicts_that_cannot_be_written_are_told_and_the_bundle_is_there(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (quick / "bundles" / "tiny-0001.verify.json").mkdir(parents=True)
+    assert export_quickly(quick) == 3
+    assert "not the verdicts beside it" in capsys.readouterr().err
+    assert load_bundle(quick / "bundles" / "tiny-0001").manifest.artefacts
+
+
 def test_ctrl_c_leaves_nothing_behind(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -385,7 +394,9 @@ def test_on_a_device_a_bundle_becomes_engines(
     assert {record.key.precision for record in records} == set(bundle.manifest.artefacts)
     assert all(record.off_by is not None for record in records)
     assert load_bundle(copied).digest == bundle.digest
-    assert "build int8 engine" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "build int8 engine" in text
+    assert "best here: " in text
 
 
 def test_verify_shows_what_the_bundle_keeps(
