@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from edge_road.datasets import RoadDataset, Split
+from edge_road.datasets.balance import balanced_order
 from edge_road.datasets.prepared import Prepared, prepare_split
 from edge_road.evaluation.abstention import abstention
 from edge_road.evaluation.familiarity import ClassGeometry
@@ -126,7 +127,7 @@ class Examination:
         if self.wishes.split != "test" or len(self.dataset.splits["validation"]) == 0:
             return None
         self.progress("validation pictures")
-        return self._ask("validation", MOST_VALIDATION)
+        return self._ask(draw(self.dataset.splits["validation"], MOST_VALIDATION, self.wishes.seed))
 
     def _geometry(self) -> ClassGeometry | None:
         if shipped := self.artefact.shipped:
@@ -134,15 +135,12 @@ class Examination:
         if self.dataset.digest != self.artefact.data_digest:
             return None
         self.progress("training pictures")
-        pictures, prediction = self._ask("train", MOST_TRAINING)
+        drawn = draw_evenly(self.dataset.splits["train"], MOST_TRAINING, self.wishes.seed)
+        pictures, prediction = self._ask(drawn)
         return ClassGeometry.of(prediction.features_ND, pictures.labels_N, self.artefact.predictor.classes)
 
-    def _ask(self, split: str, most: int) -> tuple[Prepared, Prediction]:
-        pictures = prepare_split(
-            self.dataset,
-            draw(self.dataset.splits[split], most, self.wishes.seed),
-            self.artefact.preprocessing,
-        )
+    def _ask(self, split: Split) -> tuple[Prepared, Prediction]:
+        pictures = prepare_split(self.dataset, split, self.artefact.preprocessing)
         return pictures, self.artefact.predictor.predict(pictures.images_NHWC)
 
 
@@ -151,6 +149,14 @@ def draw(split: Split, most: int | None, seed: int) -> Split:
     if most is None or most >= len(split):
         return split
     return split.take(np.sort(np.random.default_rng(seed).permutation(len(split))[:most]))
+
+
+def draw_evenly(split: Split, most: int, seed: int) -> Split:
+    """The same with every class as often as it can be: a rare one has a place and a radius too."""
+    if most >= len(split):
+        return split
+    order_N = balanced_order(split.labels_N, np.random.default_rng(seed))
+    return split.take(np.unique(order_N[:most]))
 
 
 def _every_other(prediction: Prediction, first: int) -> Prediction:
