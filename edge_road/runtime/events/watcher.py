@@ -20,8 +20,7 @@ NO_FAULT = frozenset(
         "changing",
         "low_confidence",
         "unfamiliar",
-        "out_of_domain",
-        "implausible",
+        "implausible_temperature",
         "shutdown",
         "end_of_stream",
     }

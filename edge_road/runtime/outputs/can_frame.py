@@ -40,6 +40,8 @@ REASONS = (
     "decode",
     "blurred",
     "implausible_temperature",
+    "noise",
+    "rehearsal",
 )
 """numbers are for ever: new reasons go to the end"""
 OTHER_REASON = 255

@@ -12,7 +12,8 @@ from road_messages import blind, road
 from edge_road.clock import ScriptedClock, SystemClock
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.outputs.can_bus import CanBus
-from edge_road.runtime.outputs.can_frame import COUNTERS, REASONS, CanState, crc8, pack, unpack
+from edge_road.runtime.outputs.can_frame import COUNTERS, OTHER_REASON, REASONS, CanState, crc8, pack, unpack
+from edge_road.runtime.quality import PROBLEMS
 from edge_road.runtime.vehicle_outputs import CanOutput
 
 STATES = st.builds(
@@ -104,3 +105,10 @@ def test_the_dbc_file_tells_the_same_layout(root: Path) -> None:
     assert (value("Counter"), value("State"), value("Probability"), value("Age")) == (9, 3, 100, 300)
     assert (value("Doubted"), value("Changing"), value("Valid")) == (1, 1, 1)
     assert value("Reason") == REASONS.index("changing") + 1
+    (named,) = re.findall(r"VAL_ 1760 Reason (.*) ;", text)
+    numbers = {name: int(number) for number, name in re.findall(r'(\d+) "(\w+)"', named)}
+    assert numbers == {**{name: n for n, name in enumerate(("none", *REASONS))}, "other": OTHER_REASON}
+
+
+def test_every_reason_to_refuse_a_picture_has_a_number() -> None:
+    assert set(PROBLEMS) <= set(REASONS)

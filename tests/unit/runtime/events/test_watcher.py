@@ -60,7 +60,7 @@ def test_a_fault_of_an_instant_is_none() -> None:
 
 
 def test_what_the_road_or_the_user_does_is_no_fault() -> None:
-    for reason in ("starting", "low_confidence", "shutdown"):
+    for reason in ("starting", "low_confidence", "shutdown", "implausible_temperature"):
         assert kinds(blind(reason, 0, **at(1)), blind(reason, 1, **at(1.5))) == []
 
 
