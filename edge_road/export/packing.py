@@ -30,7 +30,9 @@ from edge_road.export.exporting import Export, Judged
 from edge_road.export.rtx_check import RtxReport
 from edge_road.frames import Floats
 from edge_road.recipe import Recipe
+from edge_road.trust import SIGNATURE_FILE
 
+OURS = {MANIFEST_FILE, SIGNATURE_FILE, PROBE_FILE, REPORT_FILE, *MODEL_FILES.values()}
 ELSEWHERE = "beyond the limits of the machine that exported it; the figures stand beside the bundle"
 
 
@@ -76,7 +78,9 @@ def refuse_foreign_folder(path: Path) -> None:
 
 
 def _empty_or_bundle(path: Path) -> bool:
-    return (path / MANIFEST_FILE).is_file() or not any(path.iterdir())
+    """Others have a manifest.json too, and a bundle is replaced with everything in its folder."""
+    names = {inner.name for inner in path.iterdir()}
+    return not names or (MANIFEST_FILE in names and names <= OURS)
 
 
 def _probe(export: Export) -> Probe:

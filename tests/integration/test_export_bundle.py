@@ -310,10 +310,15 @@ def test_changed_weights_and_unfinished_runs_are_noticed(
     assert not (quick / "bundles").exists()
 
 
-def test_a_folder_of_the_user_is_never_replaced(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("manifest", [False, True])
+def test_a_folder_of_the_user_is_never_replaced(
+    manifest: bool, quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     precious = quick / "photos"
     precious.mkdir()
     (precious / "wedding.jpg").write_bytes(b"x")
+    if manifest:  # web applications and browser extensions have one too
+        (precious / "manifest.json").write_text("{}")
     assert export_quickly(quick, "--out", str(precious)) == 3
     assert "something else" in capsys.readouterr().err
     assert (precious / "wedding.jpg").read_bytes() == b"x"
