@@ -87,12 +87,12 @@ class ModelSeat:
         if loading.model is None:
             return self._refuse(loading.vehicle, loading.error)
         before, candidate = self.now, Seated.of(loading.vehicle, loading.model)
-        candidate.perception.follow(before.perception)
         self._seat(candidate, "swapped", loading.figures)
         self._before = before
         return None
 
     def _seat(self, seated: Seated, stage: str, figures: dict[str, float]) -> None:
+        seated.perception.follow(self.now.perception)
         self.now = seated
         log.info("%s: %s judges from now on", stage, seated.model.digest[:16])
         self._report(_step(stage, seated.vehicle, loaded=facts(seated.model), figures=figures))
