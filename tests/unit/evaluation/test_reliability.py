@@ -53,12 +53,17 @@ def test_a_temperature_fitted_on_one_half_lowers_the_error_on_the_other() -> Non
 
 
 def test_the_two_halves_share_no_picture() -> None:
-    """A label that only its own picture could teach is not learnt by the other half."""
-    draw = np.random.default_rng(3)
-    logits_NC = draw.normal(0, 3, (41, 3)).astype(np.float32)
-    result = calibration_by_halves(logits_NC, draw.integers(0, 3, 41), np.random.default_rng(0))
-    assert result is not None
-    assert result.answers == 21
+    """Other labels of the judged half change its figures, but not the temperature."""
+    logits_NC, labels_N = overconfident(41, seed=3)
+    judged_M = np.random.default_rng(0).permutation(41)[20:]
+    others_N = labels_N.copy()
+    others_N[judged_M] = (labels_N[judged_M] + 1) % 3
+    one, other = (calibration_by_halves(logits_NC, y, np.random.default_rng(0)) for y in (labels_N, others_N))
+    assert one is not None
+    assert other is not None
+    assert one.answers == other.answers == 21
+    assert one.temperature == other.temperature
+    assert one.after.calibration_error != other.after.calibration_error
 
 
 def test_outputs_that_are_not_finite_are_left_out_and_none_at_all_gives_nothing() -> None:
