@@ -32,7 +32,10 @@ class ModelSettings(StrictModel):
 
 
 class AugmentSettings(StrictModel):
-    """The paper's augmentation: colour jitter, rotation, perspective, flip; 0 leaves a part out."""
+    """The paper's augmentation: colour jitter, rotation, perspective, flip; 0 leaves a part out.
+
+    Erasing is not the paper's, and off unless asked for.
+    """
 
     color_jitter: Probability = 0.3
     """brightness, contrast and saturation change by up to this share"""
@@ -44,6 +47,8 @@ class AugmentSettings(StrictModel):
     """what rotation and perspective leave there: nothing, as in the paper, or they reflect and zoom in"""
     flip: Probability = 0.5
     """probability of mirroring left and right"""
+    erase: Probability = 0.0
+    """probability of one black rectangle over 2 to 33 % of the picture (random erasing, Zhong et al. 2017)"""
 
 
 class OptimizerSettings(StrictModel):

@@ -61,6 +61,7 @@ def transforms(settings: AugmentSettings) -> list[Any]:
             p=settings.perspective_probability,
         ): settings.perspective,
         albumentations.HorizontalFlip(p=settings.flip): settings.flip,
+        albumentations.Erasing(fill=0, p=settings.erase): settings.erase,
     }
     return [transform for transform, strength in chosen.items() if strength > 0]
 

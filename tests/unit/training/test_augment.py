@@ -125,6 +125,17 @@ def test_the_whole_picture_stays_and_corners_become_black(part: str) -> None:
         assert all(line[:20].max() > 150 and line[-20:].max() > 150 for line in middle)
 
 
+def test_erasing_hides_one_rectangle_of_as_many_pictures_as_asked_for() -> None:
+    white = np.full((40, 60, 3), 255, np.uint8)
+    augmentation = Augmentation(only(erase=0.5), 0)
+    hidden = [(augmentation.view(white, 0, i) == 0).all(axis=2) for i in range(200)]
+    rectangles = [black_HW for black_HW in hidden if black_HW.any()]
+    assert 70 < len(rectangles) < 130
+    for black_HW in rectangles:
+        assert black_HW.sum() == black_HW.any(axis=1).sum() * black_HW.any(axis=0).sum()
+        assert 0.01 < black_HW.mean() < 0.34
+
+
 def test_importing_it_asks_no_server_for_updates() -> None:
     refuse = "import socket; socket.socket.connect = lambda *a: exit('it called home'); "
     code = refuse + "import edge_road.training.augment"
