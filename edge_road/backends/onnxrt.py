@@ -35,7 +35,7 @@ class OnnxPredictor:
     ) -> None:
         check_onnx(model_bytes, where=name)
         self._name, self._classes, self._size = name, classes, size
-        self._session = _open_session(model_bytes, name, threads, providers)
+        self._session = open_session(model_bytes, name, threads, providers)
         self._batch, self._features = self._check_interface()
 
     @classmethod
@@ -134,7 +134,8 @@ class OnnxPredictor:
             )
 
 
-def _open_session(model_bytes: bytes, name: str, threads: int, providers: Sequence[str]) -> Any:
+def open_session(model_bytes: bytes, name: str, threads: int = 1, providers: Sequence[str] = CPU) -> Any:
+    """With the options that every figure of ours is measured with; the model must have been checked."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edge_road.backends.onnx_check import check_onnx
-from edge_road.backends.onnxrt import INPUT_NAME
+from edge_road.backends.onnxrt import INPUT_NAME, open_session
 from edge_road.datasets.index import Labels
 from edge_road.errors import DataError
 from edge_road.evaluation.perturbations import perturb
@@ -123,7 +123,6 @@ def _run(
 ) -> Iterable[list[npt.NDArray[np.float32]]]:
     """The values of inner tensors, image by image: they are too large to keep. A fixed batch repeats it."""
     import onnx
-    import onnxruntime
 
     model = read_model(onnx_bytes)
     present = {value.name for value in model.graph.output}
@@ -135,12 +134,9 @@ def _run(
                 name, types.get(name, onnx.TensorProto.FLOAT), None
             )
             model.graph.output.append(described)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
     content = write_model(model)
     check_onnx(content, where="the calibration graph")
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    session = open_session(content, "the calibration graph")
     batch = session.get_inputs()[0].shape[0]
     copies = batch if isinstance(batch, int) else 1
     for image_HWC in images_NHWC:

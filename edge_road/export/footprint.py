@@ -41,16 +41,11 @@ def footprint(onnx_bytes: bytes, size: tuple[int, int], batch: int = 0) -> Footp
 
 def main() -> None:
     import numpy as np
-    import onnxruntime
 
-    from edge_road.backends.onnxrt import INPUT_NAME, OUTPUT_NAMES
+    from edge_road.backends.onnxrt import INPUT_NAME, OUTPUT_NAMES, open_session
 
     height, width, batch = map(int, sys.argv[1:4])
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.disable_quant_qdq", "1")
-    model, providers = sys.stdin.buffer.read(), ["CPUExecutionProvider"]
-    session = onnxruntime.InferenceSession(model, options, providers=providers)
+    session = open_session(sys.stdin.buffer.read(), "the model")
     images_NHWC = np.zeros((batch, height, width, 3), np.uint8)
     took_ms = median_ms(lambda: session.run(list(OUTPUT_NAMES), {INPUT_NAME: images_NHWC}))
     print(json.dumps({"latency_ms": round(took_ms / batch, 3), "memory_mb": round(_most_memory_mb(), 1)}))

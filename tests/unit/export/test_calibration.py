@@ -7,6 +7,8 @@ import pytest
 from onnx import numpy_helper
 from tiny_onnx import SIZE, conv_bytes, conv_graph, noise_images
 
+from edge_road.backends.onnxrt import OnnxPredictor
+from edge_road.conditions import ROAD_CLASSES
 from edge_road.errors import DataError
 from edge_road.export.calibration import (
     PIXELS_OF_IMAGE,
@@ -15,6 +17,7 @@ from edge_road.export.calibration import (
     stratified_positions,
     with_perturbations,
 )
+from edge_road.export.quantize import int8_layers, quantize, quantized_tensors
 from edge_road.export.target import CalibrationSettings
 
 
@@ -97,3 +100,15 @@ def test_a_graph_of_a_fixed_batch_gives_the_same_samples() -> None:
     fixed, any_batch = (sample_activations(conv_bytes(n), ["a"], noise_images(3))["a"] for n in (4, "N"))
     np.testing.assert_allclose(fixed.samples_SC, any_batch.samples_SC, rtol=1e-6)
     assert fixed.largest == pytest.approx(any_batch.largest)
+
+
+def test_an_int8_graph_is_sampled_as_it_is_judged() -> None:
+    """Fused INT8 kernels would give other values."""
+    images_NHWC, tensors = noise_images(16), quantized_tensors(conv_bytes())
+    layers = int8_layers(
+        conv_bytes(), sample_activations(conv_bytes(), tensors, images_NHWC), CalibrationSettings()
+    )
+    int8_bytes = quantize(conv_bytes(), layers, layers)
+    said = OnnxPredictor(int8_bytes, ROAD_CLASSES, SIZE, name="int8").predict(images_NHWC)
+    sampled = sample_activations(int8_bytes, ["features"], images_NHWC)["features"]
+    np.testing.assert_allclose(sampled.samples_SC, said.features_ND, atol=1e-6)
