@@ -102,6 +102,8 @@ def _check_node(node: onnx.NodeProto, where: object) -> None:
             _refuse("has a graph inside a node", where, node.op_type, "a plain graph")
         if attribute.HasField("sparse_tensor") or attribute.sparse_tensors:
             _refuse("has sparse tensors", where, node.op_type, "dense tensors")
+        if not all(map(math.isfinite, (attribute.f, *attribute.floats))):
+            _refuse("has weights that are not numbers", where, f"{node.op_type} {attribute.name}", "numbers")
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

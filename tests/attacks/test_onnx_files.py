@@ -125,6 +125,13 @@ def hidden_nan(model: ModelProto) -> None:
     model.graph.node.insert(0, constant)
 
 
+def bare_nan(model: ModelProto) -> None:
+    """Among the plain numbers of an attribute, where no tensor is."""
+    model.graph.node.insert(
+        0, helper.make_node("Constant", [], ["extra"], "Constant_0", value_floats=[np.nan])
+    )
+
+
 def negative_tensor(model: ModelProto) -> None:
     model.graph.initializer.append(TensorProto(name="less", data_type=TensorProto.FLOAT, dims=[-5]))
 
@@ -199,6 +206,7 @@ HOSTILE = [
     (not_a_number(-np.inf), "not numbers"),
     (half_infinity, "not numbers"),
     (hidden_nan, "not numbers"),
+    (bare_nan, "not numbers"),
     (negative_tensor, "oversized"),
     (doubling_chain, "oversized"),
     (doubling_batch, "fit together"),
