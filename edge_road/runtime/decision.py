@@ -149,7 +149,9 @@ def resume(past: Past) -> Past:
 
 
 def fuse(regions: Sequence[RegionEvidence], fusion: str = "mean") -> Belief:
-    """One distribution over STATES; NaN anywhere stays NaN."""
+    """One distribution over STATES; nothing when there is no region, or one of them gives none."""
+    if not all(is_distribution(region.probabilities) for region in regions):
+        return ()
     columns = zip(*(region.probabilities for region in regions))
     mean = tuple(math.fsum(column) / len(regions) for column in columns)
     if fusion == "mean" or not mean:

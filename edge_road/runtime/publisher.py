@@ -10,7 +10,7 @@ from edge_road.clock import Clock, clock_synced
 from edge_road.conditions import STATES, UNKNOWN
 from edge_road.config import settings_digest
 from edge_road.road_state import RegionState, RoadState
-from edge_road.runtime.decision import Decision
+from edge_road.runtime.decision import Decision, is_distribution
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 from edge_road.runtime.outputs import Output
 from edge_road.runtime.vehicle import Vehicle
@@ -101,7 +101,9 @@ class Publisher:
 
 
 def _region(region: RegionEvidence) -> RegionState:
-    return RegionState(name=region.name, probabilities=_by_state(region.probabilities))
+    """Nothing but its name when it is covered and the model gave no probabilities."""
+    shares = region.probabilities if is_distribution(region.probabilities) else ()
+    return RegionState(name=region.name, probabilities=_by_state(shares))
 
 
 def _by_state(probabilities: Sequence[float]) -> dict[str, float]:

@@ -280,7 +280,7 @@ def test_regions_are_averaged_and_nan_in_one_is_nan_in_all() -> None:
         return tuple(RegionEvidence(name=str(n), probabilities=row) for n, row in enumerate(rows))
 
     assert fuse(regions((0.2, 0.8, 0.0), (0.6, 0.0, 0.4))) == pytest.approx((0.4, 0.4, 0.2))
-    assert all(p != p for p in fuse(regions((0.2, 0.8, 0.0), (NAN, NAN, NAN))))
+    assert fuse(regions((0.2, 0.8, 0.0), (NAN, NAN, NAN))) == ()
 
 
 def region(probabilities: tuple[float, float, float], **more: object) -> RegionEvidence:
@@ -293,7 +293,7 @@ def test_the_iciest_region_can_rule() -> None:
     assert sum(fuse(tracks, "worst")) == pytest.approx(1)
     assert fuse((), "worst") == ()
     assert fuse((region((0.0, 0.0, 1.0)),), "worst") == (0.0, 0.0, 1.0)
-    assert any(p != p for p in fuse((region((NAN, NAN, NAN)), region(SURE["dry"])), "worst"))
+    assert fuse((region((NAN, NAN, NAN)), region(SURE["dry"])), "worst") == ()
 
 
 def see_regions(drive: Drive, regions: tuple[RegionEvidence, ...], frames: int = 10) -> Decision:
@@ -371,3 +371,15 @@ def test_the_filter_equals_a_forward_algorithm_written_with_matrices() -> None:
         belief = moved * np.maximum(observed, settings.floor) ** power
         belief /= belief.sum()
         assert past.belief == pytest.approx(tuple(belief), abs=1e-9)
+
+
+@pytest.mark.parametrize("fusion", ["mean", "worst"])
+def test_two_regions_of_nonsense_that_add_up_to_a_road_are_nonsense(fusion: str) -> None:
+    nonsense = ((1.4, -0.2, -0.2), (0.5, 0.3, 0.2))
+    regions = tuple(RegionEvidence(name=str(n), probabilities=shares) for n, shares in enumerate(nonsense))
+    rules = rules_for(DecisionSettings.model_validate({"fusion": fusion}), 0.6, 0.1)
+    past = Past()
+    for number in range(10):
+        seen = Evidence(number=number, captured_mono_ns=number * SECOND // 10, regions=regions)
+        past, decision = decide(past, seen, seen.captured_mono_ns, rules)
+        assert (decision.state, decision.reasons) == ("unknown", ("model_output",))

@@ -72,6 +72,14 @@ def test_a_blind_message_shows_nothing_of_an_old_frame() -> None:
     assert (message.captured_mono_ns, message.captured_utc, message.age_ms) == (None, None, None)
 
 
+def test_what_a_sick_model_says_of_a_covered_region_is_not_told() -> None:
+    covered = RegionEvidence(name="left", probabilities=(float("nan"), -1.0, 2.0), obstructed=True)
+    seen = evidence().model_copy(update={"regions": (*evidence().regions, covered)})
+    publisher = Publisher(VEHICLE, ScriptedClock(mono_ns=10**9), [])
+    message = publisher.publish(Decision("dry", ("obstructed",), (0.98, 0.01, 0.01), 10**9), seen, dropped=0)
+    assert [(r.name, bool(r.probabilities)) for r in message.regions] == [("road", True), ("left", False)]
+
+
 def test_it_is_unheard_when_every_reader_is_gone() -> None:
     first, second = Listener(), Listener()
     publisher = Publisher(VEHICLE, ScriptedClock(), [first, second])
