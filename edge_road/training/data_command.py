@@ -14,6 +14,7 @@ from edge_road.datasets.guess import guess_data
 from edge_road.datasets.opening import open_dataset
 from edge_road.errors import ConfigError
 from edge_road.recipe_data import DataSettings, RscdData
+from edge_road.training.command_line import whole_number
 from edge_road.training.data_check.findings import KINDS, CheckReport
 from edge_road.training.recipes import Wishes, read_recipe
 
@@ -96,15 +97,8 @@ def _text(report: CheckReport) -> str:
 def _share(text: str) -> float:
     share = float(text)
     if not 0.0 <= share <= 1.0:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"0 to 1, not {text}")
     return share
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 class Counter:
@@ -141,11 +135,11 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--out", type=Path, metavar="DIR", help="for the page and the JSON (default: reports/data_check_NAME)"
     )
-    check.add_argument("--workers", type=_positive, default=len(os.sched_getaffinity(0)), metavar="N")
+    check.add_argument("--workers", type=whole_number(1), default=len(os.sched_getaffinity(0)), metavar="N")
     _subcommand(commands, "counts", _counts, "print the class counts of every split")
     pack = _subcommand(commands, "pack", _pack, "write WebDataset shards with the same samples")
     pack.add_argument("out", type=Path, metavar="DIR", help="a folder that does not exist yet")
-    pack.add_argument("--shard-mb", type=_positive, default=256, metavar="MB")
+    pack.add_argument("--shard-mb", type=whole_number(1), default=256, metavar="MB")
     return parser
 
 

@@ -19,6 +19,7 @@ from edge_road.config import StrictModel, load_settings, settings_digest, write_
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import Recipe
 from edge_road.run_record import CHECKPOINT_FOLDER
+from edge_road.training.command_line import whole_number
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.training.run_folder import claimed
 from edge_road.training.search import Range, parse_ranges
@@ -253,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", type=Path, metavar="PATH")
     add("--weights", metavar="FILE")
     add("--method", metavar="NAME")
-    add("--epochs", type=int, metavar="N", help="of each trial")
+    add("--epochs", type=whole_number(1), metavar="N", help="of each trial")
     add("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
     add(
         "--over", action="append", default=[], metavar="KEY=RANGE", help="low:high, log:low:high, int:.., a,b"
@@ -265,7 +266,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help="judge by the mean accuracy under these, e.g. clean,stripes",
     )
-    add("--trials", type=int, default=40, metavar="N", help="of the whole study (default: 40)")
+    add("--trials", type=whole_number(1), default=40, metavar="N", help="of the whole study (default: 40)")
     add("--study", metavar="NAME", help="its name and folder in studies/ (default: the recipe's)")
     add("--storage", metavar="URL", help="a database that workers share (default: SQLite in the folder)")
     return parser
