@@ -173,10 +173,6 @@ def test_the_command_writes_page_and_json_and_exits_by_the_limit(
 
 
 @pytest.mark.parametrize(
-    "words",
-    [[], ["photos", "--recipe", "synthetic"], ["nowhere"], ["--recipe", "no_such_recipe"]],
-)
-@pytest.mark.parametrize(
     ("option", "value", "told"), [("--limit", "2", "0 to 1, not 2"), ("--workers", "0", "1 or more, not 0")]
 )
 def test_a_number_out_of_range_is_told_with_its_range(
@@ -187,6 +183,10 @@ def test_a_number_out_of_range_is_told_with_its_range(
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [[], ["photos", "--recipe", "synthetic"], ["nowhere"], ["--recipe", "no_such_recipe"]],
+)
 def test_a_data_set_that_is_not_named_or_not_there_is_refused(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
