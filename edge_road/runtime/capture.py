@@ -64,7 +64,7 @@ class Capture(Generic[Item]):
         self._thread.join(timeout_s)
 
     def stuck_s(self) -> float:
-        """How long the call to the camera that is under way has taken."""
+        """How long the call to the camera that is under way, or what is done with its picture, has taken."""
         began_ns = self._call_began_ns
         return 0.0 if began_ns is None else (self._machine.mono_ns() - began_ns) / 1e9
 
@@ -90,10 +90,10 @@ class Capture(Generic[Item]):
 
     def _read_until_trouble(self) -> None:
         while not self._stopping.is_set():
-            with self._call_to_camera():
+            with self._watched():
                 picture = self._source.read(self._clock.mono_ns() + round(READ_S * 1e9))
-            if isinstance(picture, Unreadable) or (picture is not None and self._is_due(picture)):
-                self._slot.put(self._prepare(picture))
+                if isinstance(picture, Unreadable) or (picture is not None and self._is_due(picture)):
+                    self._slot.put(self._prepare(picture))
 
     def _is_due(self, frame: Frame) -> bool:
         """Thin out a camera that is faster than the wanted rate."""
@@ -108,7 +108,7 @@ class Capture(Generic[Item]):
         while not self._stopping.wait(pause_s * random.uniform(0.75, 1.25)):
             self.opening = True
             try:
-                with self._call_to_camera():
+                with self._watched():
                     self._source.close()
                     self._source.open()
                 log.warning("the camera is there: %s", self._source.description)
@@ -122,7 +122,7 @@ class Capture(Generic[Item]):
                 self.opening = False
 
     @contextmanager
-    def _call_to_camera(self) -> Iterator[None]:
+    def _watched(self) -> Iterator[None]:
         self._call_began_ns = self._machine.mono_ns()
         try:
             yield

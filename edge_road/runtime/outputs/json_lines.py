@@ -97,7 +97,8 @@ class JsonLines:
         if not limit or self._size < limit or self._settings.path == STANDARD_OUTPUT:
             return
         names = [self._settings.path, *(f"{self._settings.path}.{n + 1}" for n in range(self._settings.keep))]
-        for older, newer in zip(reversed(names), reversed(names[:-1])):
+        moves = zip(reversed(names), reversed(names[:-1]))
+        for older, newer in moves if os.path.exists(names[0]) else ():  # gone: a new one could not be opened
             if os.path.exists(newer):
                 os.replace(newer, older)
         fresh = _open(self._settings.path)

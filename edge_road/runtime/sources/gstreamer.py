@@ -111,7 +111,8 @@ class RawVideoChild:
         assert self._process.stdout is not None
         self._pipe = self._process.stdout.fileno()
         os.set_blocking(self._pipe, False)
-        fcntl.fcntl(self._pipe, _F_SETPIPE_SZ, PIPE_BYTES)
+        with suppress(OSError):  # beyond what the system grants; a smaller one is only slower
+            fcntl.fcntl(self._pipe, _F_SETPIPE_SZ, PIPE_BYTES)
 
     @property
     def pid(self) -> int:

@@ -167,6 +167,23 @@ def test_a_call_that_does_not_return_is_seen_from_outside(slot: NewestFrameSlot)
     assert capture.stuck_s() == 0.0
 
 
+def test_a_preparation_that_does_not_return_is_seen_too(slot: NewestFrameSlot) -> None:
+    inside, release = threading.Event(), threading.Event()
+
+    def prepare(picture: Frame | Unreadable) -> None:
+        inside.set()
+        release.wait(10)
+
+    camera = ScriptedCamera(lambda: frame(1))
+    capture = Capture(camera, slot, prepare, SystemClock(), rate=30.0, longest_pause_s=0.3)
+    capture.start()
+    inside.wait(10)
+    SystemClock().sleep(0.05)
+    assert capture.stuck_s() >= 0.05
+    release.set()
+    capture.stop(timeout_s=5)
+
+
 @pytest.mark.parametrize(
     ("camera_fps", "rate", "expected"), [(30, 30, 300), (60, 30, 300), (25, 20, 200), (5, 30, 50)]
 )

@@ -109,6 +109,32 @@ def test_a_file_that_grows_too_large_is_rotated(tmp_path: Path) -> None:
     assert len(kept.splitlines()) > 20
 
 
+def test_a_rotation_that_fails_half_way_costs_no_older_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.jsonl"
+    output = JsonLines(JsonLinesOutput(path=str(path), rotate_mb=1 / 2**20, keep=2))
+    output.write("oldest")
+    output.write("older")
+    _wait_until(lambda: path.read_text() == "older\n")
+
+    def no_room(path: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(json_lines, "_open", no_room)
+        for _ in range(5):
+            output.write("lost")
+        _wait_until(lambda: output.lost == 5)
+    output.write("newest")
+    output.close(timeout_s=5)
+    assert [(tmp_path / f"m.jsonl{n}").read_text() for n in ("", ".1", ".2")] == [
+        "newest\n",
+        "older\n",
+        "oldest\n",
+    ]
+
+
 def _wait_until(condition) -> None:  # type: ignore[no-untyped-def]
     for _ in range(500):
         if condition():

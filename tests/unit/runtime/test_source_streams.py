@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import socket
@@ -214,6 +215,18 @@ def test_a_gstreamer_child_sends_pictures_and_is_gone_after_the_close() -> None:
     assert second.captured_mono_ns > first.captured_mono_ns
     source.close()
     wait_until(lambda: not Path(f"/proc/{pid}").exists())
+
+
+@pytest.mark.skipif(shutil.which("gst-launch-1.0") is None, reason="GStreamer is not installed")
+def test_a_system_that_grants_no_larger_pipe_shows_pictures_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError("beyond pipe-max-size")
+
+    monkeypatch.setattr(fcntl, "fcntl", refused)
+    source = source_for(CsiSource(kind="csi", pipeline="test", width=64, height=48, fps=30), CLOCK)
+    source.open()
+    assert isinstance(read(source), Frame)
+    source.close()
 
 
 @pytest.mark.skipif(shutil.which("gst-launch-1.0") is None, reason="GStreamer is not installed")
