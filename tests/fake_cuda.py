@@ -55,8 +55,9 @@ class FakeDriver:
         return 0
 
     def cuDeviceGetAttribute(self, value: Any, which: int, device: Any) -> int:
-        value._obj.value = self.compute[which - 75]
-        return 0
+        known = dict(zip((75, 76), self.compute))
+        value._obj.value = known.get(which, 0)
+        return 0 if which in known else 1
 
     def cuDevicePrimaryCtxRetain(self, context: Any, device: Any) -> int:
         context._obj.value = 1

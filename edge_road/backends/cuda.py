@@ -20,6 +20,7 @@ from edge_road.errors import BackendError
 
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+_MULTIPROCESSORS = 16  # CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 _STREAM_NON_BLOCKING = 1
 _CAPTURE_THREAD_LOCAL = 1
 """other threads may use the driver while this one captures"""
@@ -28,6 +29,7 @@ _CAPTURE_THREAD_LOCAL = 1
 @dataclass(frozen=True)
 class Gpu:
     name: str
+    """with its size: an Orin Nano and an AGX Orin are both called Orin, and take each other's plans badly"""
     compute: str
     """compute capability, e.g. 8.7 on Orin"""
 
@@ -165,7 +167,9 @@ def _release(driver: Any, frees: list[tuple[str, Any]]) -> None:
 def _name(driver: Any, device: c_int) -> str:
     text = ctypes.create_string_buffer(256)
     known = driver.cuDeviceGetName(text, 256, device) == 0
-    return text.value.decode(errors="replace") if known else "unknown"
+    name = text.value.decode(errors="replace") if known else "unknown"
+    count = _attribute(driver, device, _MULTIPROCESSORS)
+    return f"{name} ({count} SM)" if count else name
 
 
 def _attribute(driver: Any, device: c_int, which: int) -> int:

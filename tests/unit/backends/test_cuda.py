@@ -16,7 +16,10 @@ int cuInit(unsigned flags) {{ return {init}; }}
 int cuDeviceGetCount(int *count) {{ *count = {count}; return 0; }}
 int cuDeviceGet(int *device, int ordinal) {{ *device = ordinal; return 0; }}
 int cuDeviceGetName(char *name, int length, int device) {{ strncpy(name, "Orin", length); return 0; }}
-int cuDeviceGetAttribute(int *value, int which, int device) {{ *value = which == 75 ? 8 : 7; return 0; }}
+int cuDeviceGetAttribute(int *value, int which, int device) {{
+    *value = which == 75 ? 8 : which == 76 ? 7 : which == 16 ? {size} : 0;
+    return 0;
+}}
 """
 
 
@@ -31,13 +34,16 @@ def compiled(folder: Path, source: str) -> str:
     return library
 
 
-def test_a_driver_with_a_device_tells_its_name_and_capability(tmp_path: Path) -> None:
-    assert find_gpu(compiled(tmp_path, DRIVER.format(init=0, count=1))) == Gpu("Orin", "8.7")
+@pytest.mark.parametrize(("size", "name"), [(8, "Orin (8 SM)"), (16, "Orin (16 SM)"), (0, "Orin")])
+def test_a_driver_with_a_device_tells_its_name_size_and_capability(
+    size: int, name: str, tmp_path: Path
+) -> None:
+    assert find_gpu(compiled(tmp_path, DRIVER.format(init=0, count=1, size=size))) == Gpu(name, "8.7")
 
 
 @pytest.mark.parametrize(("init", "count"), [(100, 1), (0, 0)])
 def test_a_driver_without_a_device_is_no_gpu(init: int, count: int, tmp_path: Path) -> None:
-    assert find_gpu(compiled(tmp_path, DRIVER.format(init=init, count=count))) is None
+    assert find_gpu(compiled(tmp_path, DRIVER.format(init=init, count=count, size=8))) is None
 
 
 def test_no_driver_or_something_else_is_no_gpu(tmp_path: Path) -> None:
