@@ -25,7 +25,13 @@ for name in sys.argv[4:]:
     rows, columns = picture.shape[:2]
     top, bottom = int(crop["top"] * rows), int(crop["bottom"] * rows)
     left, right = int(crop["left"] * columns), int(crop["right"] * columns)
-    part = np.ascontiguousarray(picture[top:bottom, left:right])
+    part = picture[top:bottom, left:right]
+    if settings["fit"] == "cover":  # the centre, in the model's shape
+        rows, columns = part.shape[:2]
+        high, wide = min(rows, round(columns * height / width)), min(columns, round(rows * width / height))
+        top, left = (rows - high) // 2, (columns - wide) // 2
+        part = part[top : top + high, left : left + wide]
+    part = np.ascontiguousarray(part)
     shrinks = part.shape[0] > height or part.shape[1] > width
     part = cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
     answers.append(session.run(["logits"], {manifest["input_name"]: part[None]})[0][0].tolist())

@@ -43,6 +43,7 @@ from edge_road.frames import Images
 RANGE_IMAGES = 16
 """that tell whether float16 can hold the activations"""
 NOT_MEASURED = Verdict()
+OTHER_COMPUTATION = "export again; if it stays, the backbone does not survive the way to ONNX"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +103,13 @@ def open_exporter(run: Path, target: Target, steps: Steps, data_path: Path | Non
     return Exporter(material, target, steps)
 
 
-def require_passed(verdict: Verdict) -> None:
+def require_passed(verdict: Verdict, fix: str = OTHER_COMPUTATION) -> None:
     if not verdict.passed:
         raise GateRefused(
             "the float model is refused; nothing was written",
             where="release gate",
             got="; ".join(verdict.reasons),
-            fix="export again; if it stays, the backbone does not survive the way to ONNX",
+            fix=fix,
         )
 
 
@@ -144,7 +145,7 @@ class Exporter:
         verdict = judge_float(parity, rtx, self.target.float_limits)
         require_passed(verdict)
         machine, found = self._judge_machine(onnx_bytes, "float32")
-        require_passed(machine)
+        require_passed(machine, fix="a smaller model, or wider machine_limits in the target")
         measured = self._measure(onnx_bytes, "float32")
         if not measured.finite:
             require_passed(Verdict(refusals=(NOT_FINITE,)))

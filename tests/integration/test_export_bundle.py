@@ -32,6 +32,7 @@ from edge_road.export.half import to_float16
 from edge_road.export.onnx_edit import read_model, write_model
 from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
+from edge_road.preprocess import Crop
 from edge_road.trust import Trust
 
 TARGET = """
@@ -143,6 +144,22 @@ def test_a_program_that_knows_only_the_manifest_gets_the_same_answers(
     tolerance = PROBE_TOLERANCE[precision] * max(1.0, float(np.abs(torch_NC).max()))
     np.testing.assert_allclose(there_NC, torch_NC, atol=tolerance)
     assert (there_NC.argmax(axis=1) == torch_NC.argmax(axis=1)).all()
+
+
+@pytest.mark.parametrize("fit", ["stretch", "cover"])
+def test_such_a_program_cuts_as_the_manifest_says(
+    fit: str, place: Path, bundle: Bundle, photographs: list[Path], root: Path, tmp_path: Path
+) -> None:
+    crop = Crop(left=0.13, top=0.29, right=0.97)
+    cut = bundle.manifest.preprocessing.model_copy(update={"crop": crop, "fit": fit})
+    manifest = bundle.manifest.model_copy(update={"preprocessing": cut})
+    write_bundle(tmp_path / "cut", manifest, bundle.contents)
+    consumer = [sys.executable, "-I", str(root / "tests" / "bundle_consumer.py"), str(tmp_path / "cut")]
+    words = [*consumer, "float32", "opencv", *map(str, photographs)]
+    answer = subprocess.run(words, capture_output=True, check=True, timeout=300)
+    images_NHWC = np.stack([cut.prepare(read_image(path)) for path in photographs])
+    torch_NC = load_run(place / "runs" / "tiny-0001").predict(images_NHWC).logits_NC
+    np.testing.assert_allclose(np.array(json.loads(answer.stdout)), torch_NC, atol=1e-3)
 
 
 def test_probabilities_are_cooled_by_the_temperature_of_their_own_model(bundle: Bundle) -> None:
@@ -271,6 +288,16 @@ def test_a_machine_too_slow_for_the_limits_refuses_the_model_and_the_digest_hold
     assert command("verify", [str(made.path)]) == 0
     assert "int8 was refused at export: beyond the limits of the machine" in capsys.readouterr().out
     assert (quick / "bundles" / "tiny-0001.verify.html").read_text().count("<svg") == 2
+
+
+def test_a_machine_too_slow_for_the_float_model_says_what_to_do(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exporting, "footprint", lambda *_: Footprint(latency_ms=2000.0, memory_mb=90))
+    (quick / "quick.toml").write_text(QUICK.replace("measure = false", "measure = true"))
+    assert export_quickly(quick) == 6
+    assert "wider machine_limits in the target" in capsys.readouterr().err
+    assert not (quick / "bundles").exists()
 
 
 def test_a_model_that_must_be_there_and_is_refused_is_exit_6(
