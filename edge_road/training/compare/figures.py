@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from edge_road.datasets.index import Labels
 from edge_road.evaluation.perturbations import CLEAN, find_perturbation
 from edge_road.training.compare.answers import Answers
 from edge_road.training.compare.table import Comparison, Row, heading
 from edge_road.training.drawing import class_legend, drawn, line_of, scatter
 from edge_road.training.pool.layers import embedded
+
+MOST_PICTURES = 400
+"""of one map, each clean and noisy"""
 
 
 def noise_curves(table: Comparison) -> bytes | None:
@@ -44,9 +50,16 @@ def feature_maps(answers: Mapping[str, Answers], classes: Sequence[str]) -> byte
     def draw(figure: Any) -> None:
         grid = figure.subplots(2, len(shown), squeeze=False)
         for column, (name, found) in zip(grid.T, shown.items()):
-            for axes, (condition, points_N2) in zip(column, embedded(found.features).items()):
-                scatter(axes, points_N2, found.labels_N, classes)
+            chosen_M = _spread(len(found.labels_N))
+            features = {condition: of_N[chosen_M] for condition, of_N in found.features.items()}
+            for axes, (condition, points_M2) in zip(column, embedded(features).items()):
+                scatter(axes, points_M2, found.labels_N[chosen_M], classes)
                 axes.set_title(f"{name}\n{CLEAN}" if condition == CLEAN else heading(condition), fontsize=8)
         class_legend(figure, grid[0, 0])
 
     return drawn((2.1 * len(shown), 4.4), draw)
+
+
+def _spread(pictures: int) -> Labels:
+    """Evenly over a test set: a map of all of a large one would take hours."""
+    return np.linspace(0, pictures - 1, min(pictures, MOST_PICTURES)).round().astype(np.int64)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from edge_road.training.compare import figures
+from edge_road.training.compare.answers import Answers
 from edge_road.training.compare.illustrations import Illustration
 from edge_road.training.compare.page import MOST_EMBEDDED, render_page
 from edge_road.training.compare.table import Cell, Comparison, Row
@@ -34,3 +39,20 @@ def test_pictures_that_do_not_fit_are_named_and_later_ones_still_shown() -> None
     assert 'alt="seen: last"' in page
     assert "<h2>about first</h2>" in page
     assert len(page) < 3_000_000
+
+
+def test_a_map_of_a_large_test_set_shows_a_part_of_every_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped = []
+
+    def embedded(features: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        mapped.append(features)
+        return {name: of_M[:, :2] for name, of_M in features.items()}
+
+    monkeypatch.setattr(figures, "embedded", embedded)
+    labels_N = np.repeat(np.arange(3), 10_000)
+    features_N2 = np.stack([np.arange(30_000), labels_N], axis=1).astype(np.float32)
+    both = {"clean": features_N2, "gaussian_40": features_N2}
+    answers = Answers(("a",) * 30_000, labels_N, labels_N == 2, {}, {}, both)
+    assert figures.feature_maps({"softmax": answers}, ("dry", "wet", "icy"))
+    assert [len(of_M) for of_M in mapped[0].values()] == [figures.MOST_PICTURES] * 2
+    assert np.bincount(mapped[0]["clean"][:, 1].astype(int)).min() > 0.3 * figures.MOST_PICTURES
