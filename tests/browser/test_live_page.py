@@ -179,7 +179,9 @@ def test_the_timeline_shows_nothing_for_a_time_of_silence(tmp_path: Path) -> Non
       return minutes.map((ago) => pen.getImageData(place(ago), canvas.height - 9, 1, 1).data[3] > 0);
     }"""
     port = free_port()
-    with Daemon(tmp_path, vehicle=vehicle_with_page(tmp_path, port, ("dry", 600.0))), visiting(port) as visit:
+    vehicle = vehicle_with_page(tmp_path, port, ("dry", 600.0))
+    with Daemon(tmp_path, vehicle=vehicle) as daemon, visiting(port) as visit:
+        daemon.wait_for_state("dry", timeout_s=PATIENCE_S)
         visit.open("setup.html")
         visit.page.evaluate("document.body.innerHTML = '<canvas id=history></canvas>'")
         assert visit.page.evaluate(seen_at_minutes, [7.5, 5.0, 1.5, 0.5]) == [True, False, True, False]
