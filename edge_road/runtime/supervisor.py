@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import select
 from collections import Counter
+from typing import Literal
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.errors import CameraError, EdgeRoadError
@@ -176,6 +177,8 @@ class Supervisor:
             self._dropped_before, self._rejected_before = self._status.dropped, self._status.rejected
             self._unfit_before = self._status.unfit
         self._ready_ns = self._ready_ns or self._clock.mono_ns()
+        if self._before_reload is not None:
+            self._settle_wish("kept")
         self._before_reload = None
 
     def _set_rules(self, confidence_threshold: float, period_s: float) -> None:
@@ -254,9 +257,8 @@ class Supervisor:
         if needs_new_worker(old, vehicle):
             self._before_reload = old
             self._replace_worker()
-        elif self._around.bundle_wished():  # for the one that runs already
-            bundle = str(vehicle.bundle)
-            self._settle(Outcome(bundle=bundle, running=bundle, stage="kept"))
+        else:
+            self._settle_wish("kept")
         self._around.journal.note("config", Severity.NOTE, {"accepted": True})
 
     def _use_model(self, vehicle: Vehicle, loaded: Loaded | None) -> None:
@@ -272,6 +274,13 @@ class Supervisor:
         if outcome.stage == "kept":
             self._worker.use(self._vehicle)
         self._around.settle(outcome)
+
+    def _settle_wish(self, stage: Literal["kept", "refused"], reason: str = "") -> None:
+        """Somebody waits for the verdict also when a bundle needs no trial, or does not get one."""
+        wish, runs = self._around.bundle_wished(), self._vehicle.bundle
+        if wish is None or self._swap.busy or (stage == "kept" and wish != runs):
+            return
+        self._settle(Outcome(bundle=str(wish), running=str(runs), stage=stage, reason=reason))
 
     def _new_worker(self) -> Worker:
         return Worker(self._vehicle, SystemClock(), self._around.rehearsal)
@@ -296,3 +305,4 @@ class Supervisor:
         log.error("the new settings are refused, the old ones stay: %s", error)
         details = {"accepted": False, "error": error.what, **error.details}
         self._around.journal.note("config", Severity.WARNING, dict(details))
+        self._settle_wish("refused", error.what)

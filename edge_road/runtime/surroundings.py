@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from edge_road.runtime.bundle_choice import Outcome
@@ -34,8 +35,8 @@ class Surroundings:
     start_outputs: Callable[[], None] = lambda: None
     use_outputs: Callable[[Vehicle], None] = lambda vehicle: None
     """opens and closes outputs so that they are those of the vehicle, or raises and changes none"""
-    bundle_wished: Callable[[], bool] = lambda: False
-    """a new bundle waits to be tried"""
+    bundle_wished: Callable[[], Path | None] = lambda: None
+    """that waits to be tried"""
     rehearsal: Rehearsal = NO_REHEARSAL
     settle: Callable[[Outcome], None] = lambda outcome: None
     """keeps how a new bundle has fared"""

@@ -34,8 +34,8 @@ class VehicleOptions:
         vehicle = self._named()
         return self._with_bundle(vehicle, read_choice(vehicle.vehicle).wish)
 
-    def bundle_wished(self) -> bool:
-        return read_choice(self._newest.vehicle).wish is not None
+    def bundle_wished(self) -> Path | None:
+        return read_choice(self._newest.vehicle).wish
 
     def settle(self, outcome: Outcome) -> None:
         settle(self._newest.vehicle, self._newest.bundle, outcome)

@@ -18,6 +18,7 @@ from small_bundles import brightness_model, write_small_bundle
 
 from edge_road.clock import SystemClock
 from edge_road.conditions import STATES
+from edge_road.errors import GateRefused
 from edge_road.keys import generate_key, public_path
 from edge_road.road_state import RoadState
 from edge_road.runtime.bundle_choice import BundleChoice
@@ -263,3 +264,22 @@ def test_a_worker_that_dies_on_probation_returns_with_the_old_bundle(garage: Gar
         )
         assert daemon.stop() == 0
     assert garage.last("rolled_back")["reason"] == "worker_died"
+
+
+def test_whoever_wishes_for_a_bundle_is_told_also_when_other_settings_decide(
+    garage: Garage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = garage.bundle("new")
+    file = tmp_path / "vehicle.toml"
+    words = [str(tmp_path / "new"), "--vehicle", str(file), "--wait", "60"]
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+        daemon.wait_for_state("dry", timeout_s=90)
+        monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+        file.write_text(tomli_w.dumps({**garage.vehicle, "production": True}))  # needs a restart
+        with pytest.raises(GateRefused) as refused:
+            edge_road_swap(words)
+        assert "cannot change while the daemon runs" in str(refused.value)
+        file.write_text(tomli_w.dumps({**garage.vehicle, "rate": 15.0}))  # needs a new worker
+        assert edge_road_swap(words) == 0
+        daemon.wait_for(lambda m: m.model_digest == new and m.state == "dry", timeout_s=90)
+        assert daemon.stop() == 0
