@@ -75,3 +75,10 @@ def test_without_a_manager_nothing_happens(name: str) -> None:
     systemd = Systemd(ScriptedClock(), {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "nonsense"})
     systemd.progress()
     systemd.stopping()
+
+
+def test_the_service_may_open_what_the_daemon_opens(root: Path) -> None:
+    """A camera for reading and writing (V4L2 has no other way), and sockets of every output."""
+    lines = (root / "runtime" / "systemd" / "edge-road.service").read_text().splitlines()
+    assert "DeviceAllow=char-video4linux rw" in lines
+    assert "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_CAN" in lines
