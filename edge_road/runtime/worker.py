@@ -1,6 +1,6 @@
 """The process that sees: it opens camera and model and sends evidence; it may hang, crash or be killed.
 
-camera -> slot -> checks -> preprocess -> predictor -> evidence
+camera -> checks -> preprocess -> slot, in a thread of its own; slot -> predictor -> evidence
 """
 
 from __future__ import annotations

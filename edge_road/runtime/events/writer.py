@@ -133,7 +133,7 @@ class EventWriter:
                 fresh = outbox.record_lost(lost, "not_written_in_time") if lost else []
                 some = [self._drafts.popleft() for _ in range(min(len(self._drafts), MOST_AT_ONCE))]
                 fresh += outbox.record(some) if some else []
-                for _ in range(min(len(self._confirmed), MOST_AT_ONCE)):
+                for _ in range(0 if self._drafts else min(len(self._confirmed), MOST_AT_ONCE)):
                     self._confirmed.popleft()(outbox)
             self._announce(fresh)
         self._note_health(outbox)

@@ -59,6 +59,19 @@ def test_a_disk_with_room_again_is_used_again_however_many_events_come(
     assert writer.health().unsaved == 0
 
 
+def test_a_flush_waits_for_all_that_was_recorded(
+    writer: EventWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MOST_AT_ONCE", 1)
+    with writer._lock:  # the disk takes its time
+        for _ in range(50):
+            writer.record(draft())
+        stored: list[int] = []
+        writer._confirm(lambda outbox: stored.append(outbox.waiting()))
+    assert writer.flush(10)
+    assert stored == [51]  # and the boot
+
+
 def test_trouble_that_a_reader_meets_is_mended_without_a_new_event(
     writer: EventWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
