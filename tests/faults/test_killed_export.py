@@ -23,7 +23,7 @@ from edge_road.export.target import Target, load_target
 from edge_road.export.to_trt import main
 from edge_road.keys import generate_key, public_path
 from edge_road.preprocess import Preprocessing
-from edge_road.recipe import Recipe
+from edge_road.recipe import ModelSettings, Recipe
 from edge_road.recipe_data import FolderData
 from edge_road.trust import Trust
 
@@ -46,7 +46,8 @@ def write_run(place: Path) -> Path:
     data = FolderData(kind="folder", path=draw_pictures(place / "pictures", count=15, side=32))
     run = place / "runs" / "tiny"
     preprocessing = Preprocessing(height=SIZE[0], width=SIZE[1])
-    write_run_without_weights(run, Recipe(name="tiny", data=data), preprocessing)
+    recipe = Recipe(name="tiny", data=data, model=ModelSettings(features=8))
+    write_run_without_weights(run, recipe, preprocessing)
     (place / "target.toml").write_text(TARGET)
     generate_key(place / "key")
     return run
