@@ -33,9 +33,6 @@ class Systemd:
             self._pinged_ns = now_ns
             self._tell("WATCHDOG=1")
 
-    def status(self, text: str) -> None:
-        self._tell(f"STATUS={text}")
-
     def reloading(self) -> None:
         self._ready = False  # READY=1 follows with the next progress
         self._tell(f"RELOADING=1\nMONOTONIC_USEC={self._machine.mono_ns() // 1000}")

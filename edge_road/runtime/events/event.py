@@ -13,16 +13,6 @@ from edge_road.errors import EdgeRoadError
 
 SCHEMA = "edge_road.event/1"
 GAP = "gap"
-KINDS = (
-    "boot",
-    "shutdown",
-    "state",
-    "fault_begin",
-    "fault_end",
-    "model",
-    "config",
-    GAP,
-)
 
 
 class Severity(IntEnum):
