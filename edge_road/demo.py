@@ -13,7 +13,7 @@ from edge_road import workspace
 from edge_road.clock import SystemClock
 from edge_road.errors import EdgeRoadError, GateRefused
 from edge_road.road_state import parse_message
-from edge_road.synthetic.score import DriveScore, Segment, score_states
+from edge_road.synthetic.score import DriveScore, score_messages
 
 LEAST_ACCURACY = 0.95
 LEAST_RIGHT_SHARE = 0.95
@@ -39,19 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _step("run", "--bundle", bundle, "--messages", messages, "--truth", truth, "--set", "speed=3")
 
     accuracy = _held_out_accuracy(run / "report.json")
-    score = score_drive(messages, truth)
+    states = [parse_message(line) for line in messages.read_text().splitlines()]
+    score = score_messages(states, truth)
     print(_summary(run, bundle, messages, accuracy, score, (clock.mono_ns() - started_ns) / 1e9))
     _check_promises(accuracy, score)
     return 0
-
-
-def score_drive(messages: Path, truth: Path) -> DriveScore:
-    """Compare the published states with the states that the drive really had."""
-    known = json.loads(truth.read_text())
-    segments = [Segment(**segment) for segment in known["segments"]]
-    states = [parse_message(line) for line in messages.read_text().splitlines()]
-    observed = [((s.published_mono_ns - known["start_mono_ns"]) / 1e9, s.state) for s in states]
-    return score_states(segments, observed)
 
 
 def _step(name: str, *options: object) -> None:
@@ -84,6 +76,7 @@ def _summary(
             f"held out     {accuracy:.1%} right (at least {LEAST_ACCURACY:.0%} promised)",
             f"drive        {score.right_share:.1%} of the seconds right (at least {LEAST_RIGHT_SHARE:.0%}), "
             f"longest wrong {score.longest_wrong_s:.2f} s (at most {LONGEST_WRONG_S:.0f} s)",
+            f"ice          {score.of_ice}",
             f"time         {seconds:.0f} s",
         ]
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Step
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import NO_INPUTS
+from edge_road.synthetic.score import score_messages
 
 TIMES = ("boot_id", "clock_synced", "published_mono_ns", "age_ms", "crc32")
 """what may differ between a drive and its replay"""
@@ -107,11 +109,25 @@ def _read(lines: Sequence[str]) -> tuple[Vehicle, list[str], list[Step]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="replay_drive", description="Say again what a recorded drive said.")
     parser.add_argument("recording", type=Path, metavar="FILE", help="JSON lines of a recorded drive")
+    parser.add_argument("--truth", type=Path, help="score the messages by this file of a rendered drive")
     chosen = parser.parse_args(arguments)
     try:
         lines = chosen.recording.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError("the recording cannot be read", where=chosen.recording, got=error) from None
-    for message in replay(lines):
+    messages = replay(lines)
+    for message in messages:
         print(message.to_json())
+    if chosen.truth is not None:
+        _tell_score(messages, chosen.truth)
     return 0
+
+
+def _tell_score(messages: Sequence[RoadState], truth: Path) -> None:
+    """Beside the messages, so that these can be piped on."""
+    score = score_messages(messages, truth)
+    print(
+        f"drive        {score.right_share:.1%} of the seconds right, {score.unknown_share:.1%} unknown, "
+        f"longest wrong {score.longest_wrong_s:.2f} s\nice          {score.of_ice}",
+        file=sys.stderr,
+    )

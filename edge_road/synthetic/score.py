@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from pathlib import Path
 
 from edge_road.conditions import STATES, UNKNOWN
 from edge_road.errors import DataError
+from edge_road.road_state import RoadState
 from edge_road.synthetic.segments import Segment, begins, change_times
 
-__all__ = ["DriveScore", "Segment", "score_states"]
+__all__ = ["DriveScore", "Segment", "score_messages", "score_states"]
+
+ICY = "icy"
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,24 @@ class DriveScore:
     icy_delay_s: float
     """longest time from the true begin of ice to `icy`; all of a stretch that was missed, 0 without ice"""
     false_icy_s: float
+    """seconds of `icy` on a road that is not"""
+    false_alarms: int
+    """times at which `icy` began to be said on a road that is not"""
+    false_alarms_per_hour: float
+    """of road without ice; 0 for a drive all on ice"""
+    missed_ice_s: float
+    """seconds of true ice on which dry or wet was said"""
+    unwarned_ice_s: float
+    """seconds of true ice on which anything but `icy` was said, `unknown` among it"""
+
+    @property
+    def of_ice(self) -> str:
+        """What a driver notices, in a line."""
+        return (
+            f"false alarms {self.false_alarms} ({self.false_alarms_per_hour:.1f} per hour without ice), "
+            f"called dry or wet {self.missed_ice_s:.1f} s, not warned of {self.unwarned_ice_s:.1f} s, "
+            f"longest delay {self.icy_delay_s:.1f} s"
+        )
 
 
 @dataclass(frozen=True)
@@ -47,19 +70,40 @@ class _Piece:
     def wrong(self) -> bool:
         return self.observed not in (self.truth, UNKNOWN)
 
+    @property
+    def false_icy(self) -> bool:
+        return self.wrong and self.observed == ICY
+
+
+def score_messages(messages: Iterable[RoadState], truth: Path) -> DriveScore:
+    """`truth` is the file in which the source of a rendered drive says what it showed, and from when on."""
+    try:
+        known = json.loads(truth.read_text())
+        segments, start_ns = (
+            [Segment(**segment) for segment in known["segments"]],
+            int(known["start_mono_ns"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError("the true states of the drive cannot be read", where=truth, got=error) from None
+    return score_states(segments, [((m.published_mono_ns - start_ns) / 1e9, m.state) for m in messages])
+
 
 def score_states(
     truth: Sequence[Segment], observed: Sequence[tuple[float, str]], tolerance_s: float = 2.0
 ) -> DriveScore:
     """`observed` are (seconds since the drive's start, published state), in the order of time.
 
-    A state holds until the next observation; before the first one it is unknown.
+    A state holds until the next observation; before the first one it is unknown. An alarm that begins on
+    ice and outlasts it is late, not false: it counts in seconds but not as an alarm.
     """
     pieces = _pieces(truth, observed)
     duration_s = pieces[-1].end_s
     changes_s = change_times(truth)
     right_s = sum(piece.seconds for piece in pieces if piece.observed == piece.truth)
     unknown_s = sum(piece.seconds for piece in pieces if piece.observed == UNKNOWN)
+    icy = [piece for piece in pieces if piece.truth == ICY]
+    clear_s = duration_s - sum(piece.seconds for piece in icy)
+    alarms = _count_false_alarms(pieces)
     return DriveScore(
         right_share=right_s / duration_s,
         unknown_share=unknown_s / duration_s,
@@ -70,7 +114,11 @@ def score_states(
         true_changes=len(changes_s),
         observed_changes=_count_changes(piece.observed for piece in pieces),
         icy_delay_s=_icy_delay_s(pieces),
-        false_icy_s=sum(piece.seconds for piece in pieces if piece.wrong and piece.observed == "icy"),
+        false_icy_s=sum(piece.seconds for piece in pieces if piece.false_icy),
+        false_alarms=alarms,
+        false_alarms_per_hour=alarms / clear_s * 3600 if alarms else 0.0,
+        missed_ice_s=sum(piece.seconds for piece in icy if piece.wrong),
+        unwarned_ice_s=sum(piece.seconds for piece in icy if piece.observed != ICY),
     )
 
 
@@ -117,11 +165,16 @@ def _count_changes(states: Iterable[str]) -> int:
     return max(len(known) - 1, 0)
 
 
+def _count_false_alarms(pieces: Sequence[_Piece]) -> int:
+    begun = zip([UNKNOWN, *(piece.observed for piece in pieces)], pieces)
+    return sum(piece.false_icy and before != ICY for before, piece in begun)
+
+
 def _icy_delay_s(pieces: Sequence[_Piece]) -> float:
     delays_s = [0.0]
     for truth, run in groupby(pieces, key=lambda piece: piece.truth):
-        if truth == "icy":
+        if truth == ICY:
             stretch = list(run)
-            seen_s = [piece.begin_s for piece in stretch if piece.observed == "icy"]
+            seen_s = [piece.begin_s for piece in stretch if piece.observed == ICY]
             delays_s.append(min([*seen_s, stretch[-1].end_s]) - stretch[0].begin_s)
     return max(delays_s)

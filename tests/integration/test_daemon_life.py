@@ -17,6 +17,7 @@ from daemon_harness import ROOT, SCRIPT, STATES, Daemon, crowding, pattern_vehic
 
 from edge_road.backends.fake import LEVEL_OF_STATE
 from edge_road.road_state import parse_message
+from edge_road.synthetic.score import score_messages
 
 
 def write_pictures(folder: Path, states: list[str]) -> None:
@@ -201,10 +202,7 @@ def test_a_minute_of_road_is_right_in_95_percent_of_its_seconds(tmp_path: Path) 
     vehicle = pattern_vehicle(*segments, fps=10, speed=4.0, truth=str(truth))
     with Daemon(tmp_path, vehicle=vehicle) as daemon:
         assert daemon.finish() == 0
-    score = pytest.importorskip("edge_road.synthetic.score")
-    start_ns = json.loads(truth.read_text())["start_mono_ns"]
-    observed = [((m.published_mono_ns - start_ns) / 1e9, m.state) for m in daemon.messages]
-    result = score.score_states([score.Segment(*segment) for segment in segments], observed)
+    result = score_messages(daemon.messages, truth)
     assert result.right_share >= 0.95
     assert result.longest_wrong_s <= 2.0
     assert {m.state for m in daemon.messages} == {*STATES, "unknown"}

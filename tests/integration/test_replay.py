@@ -9,7 +9,8 @@ import pytest
 from daemon_harness import Daemon, pattern_vehicle
 
 from edge_road.errors import ConfigError
-from edge_road.runtime.replay import comparable, replay
+from edge_road.runtime.replay import comparable, main, replay
+from edge_road.synthetic.score import score_messages
 
 
 def test_a_replay_gives_the_same_messages_but_for_their_times(tmp_path: Path) -> None:
@@ -22,6 +23,21 @@ def test_a_replay_gives_the_same_messages_but_for_their_times(tmp_path: Path) ->
     assert [comparable(m) for m in again] == [comparable(m) for m in daemon.messages]
     assert {"icy", "unknown"} <= {m.state for m in again}
     assert [m.to_json() for m in replay(lines)] == [m.to_json() for m in again]
+
+
+def test_a_replay_is_scored_by_the_states_of_a_rendered_drive(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording, truth = tmp_path / "drive.jsonl", tmp_path / "truth.json"
+    vehicle = pattern_vehicle(("dry", 3.0), ("icy", 3.0), truth=str(truth))
+    with Daemon(tmp_path, "--record", recording.name, vehicle=vehicle) as daemon:
+        assert daemon.finish() == 0
+    assert main([str(recording), "--truth", str(truth)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == len(daemon.messages)
+    score = score_messages(daemon.messages, truth)
+    assert f"drive        {score.right_share:.1%} of the seconds right" in err
+    assert f"ice          {score.of_ice}" in err
 
 
 def test_what_the_vehicle_tells_is_in_the_messages_and_in_the_replay(tmp_path: Path) -> None:

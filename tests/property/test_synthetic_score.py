@@ -53,6 +53,14 @@ def test_the_score_equals_a_count_on_a_fine_grid(
     assert score.right_share + score.unknown_share + sum(wrong) / cells == pytest.approx(1)
     assert score.longest_wrong_s == pytest.approx(longest * STEP_S)
     assert score.wrong_away_from_changes_s == pytest.approx(sum(map(bool.__and__, wrong, away)) * STEP_S)
+    icy = [seen for true, seen in pairs if true == "icy"]
+    assert score.missed_ice_s == pytest.approx(sum(seen in ("dry", "wet") for seen in icy) * STEP_S)
+    assert score.unwarned_ice_s == pytest.approx(sum(seen != "icy" for seen in icy) * STEP_S)
+    said_before = [UNKNOWN, *(seen for _, seen in pairs)]
+    alarms = sum(
+        seen == "icy" != true and before != "icy" for before, (true, seen) in zip(said_before, pairs)
+    )
+    assert score.false_alarms == alarms
     assert score.false_icy_s == pytest.approx(sum(seen == "icy" != true for true, seen in pairs) * STEP_S)
 
 

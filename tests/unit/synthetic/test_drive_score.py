@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from road_messages import road
 
 from edge_road.errors import DataError
-from edge_road.synthetic.score import score_states
+from edge_road.synthetic.score import score_messages, score_states
 from edge_road.synthetic.segments import Segment
 
 # 0 dry 10 icy 20 wet 30
@@ -90,6 +94,34 @@ def test_ice_announced_early_has_no_delay_but_is_false_until_then() -> None:
     assert score.false_icy_s == pytest.approx(1.0)
 
 
+def test_alarms_and_missed_ice_are_counted() -> None:
+    truth = [Segment("dry", 60), Segment("icy", 30), Segment("wet", 90)]
+    observed = [(0, "dry"), (10, "icy"), (14, "dry"), (65, "icy"), (80, "unknown"), (85, "wet")]
+    score = score_states(truth, observed)
+    assert (score.false_alarms, score.false_icy_s) == (1, 4)
+    assert score.false_alarms_per_hour == pytest.approx(3600 / 150)
+    assert (score.missed_ice_s, score.unwarned_ice_s) == (5 + 5, 15)
+    assert score.of_ice == (
+        "false alarms 1 (24.0 per hour without ice), called dry or wet 10.0 s, not warned of 15.0 s, "
+        "longest delay 5.0 s"
+    )
+
+
+def test_a_warning_that_outlasts_the_ice_is_late_and_not_a_new_alarm() -> None:
+    score = score_states(TRUTH, [(10, "icy"), (25, "wet")])
+    assert (score.false_alarms, score.false_icy_s) == (0, 5)
+
+
+def test_two_alarms_with_unknown_between_are_two() -> None:
+    observed = [(1, "icy"), (2, "unknown"), (3, "icy"), (4, "dry")]
+    assert score_states([Segment("dry", 3600)], observed).false_alarms_per_hour == 2
+
+
+def test_silence_is_unwarned_ice_and_a_drive_on_ice_has_no_false_alarm() -> None:
+    score = score_states([Segment("icy", 20)], [])
+    assert (score.unwarned_ice_s, score.missed_ice_s, score.false_alarms_per_hour) == (20, 0, 0)
+
+
 def test_equal_neighbouring_segments_are_one_stretch() -> None:
     score = score_states([Segment("icy", 5), Segment("icy", 5)], [(0, "dry"), (6, "icy")])
     assert score.true_changes == 0
@@ -130,3 +162,24 @@ def test_a_drive_without_segments_is_refused() -> None:
 def test_impossible_segments_are_refused(state: str, seconds: float) -> None:
     with pytest.raises(DataError):
         Segment(state, seconds)
+
+
+def test_messages_are_scored_from_the_moment_the_drive_began(tmp_path: Path) -> None:
+    truth = tmp_path / "truth.json"
+    known = [{"state": "dry", "seconds": 2}, {"state": "icy", "seconds": 2}]
+    truth.write_text(json.dumps({"start_mono_ns": 5_000_000_000, "segments": known}))
+    messages = [
+        road("dry", 1, published_mono_ns=5_000_000_000),
+        road("icy", 2, published_mono_ns=8_000_000_000),
+    ]
+    score = score_messages(messages, truth)
+    assert (score.right_share, score.missed_ice_s, score.false_alarms) == (0.75, 1.0, 0)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"segments": [3]}', '{"segments": [], "start_mono_ns": null}']
+)
+def test_what_tells_no_true_states_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "truth.json").write_text(content)
+    with pytest.raises(DataError, match=r"true states of the drive.*\n.*truth\.json"):
+        score_messages([], tmp_path / "truth.json")
