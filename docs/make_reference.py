@@ -23,6 +23,8 @@ from edge_road.runtime.vehicle import Vehicle  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference.md"
 LONGEST_DEFAULT = 60
+TAGS = ("kind", "name")
+"""keys by whose only value a section is told from its alternatives"""
 
 
 def reference() -> str:
@@ -49,7 +51,7 @@ def _section(title: str, where: str, model: type[BaseModel]) -> Iterator[str]:
     for path, part in _parts(model):
         if path:
             yield f"### `[{path}]`" + (f"\n\n{_first_line(part)}" if part.__doc__ else "")
-        rows = [_row(name, field) for name, field in part.model_fields.items() if not _models_in(field)]
+        rows = [_row(part, name) for name, field in part.model_fields.items() if _is_key(field)]
         if rows:
             yield _table(("key", "default", "meaning"), rows)
 
@@ -78,14 +80,31 @@ def _walk(kind: Any) -> Iterator[type[BaseModel]]:
 
 def _tag(model: type[BaseModel]) -> str:
     """How a kind is chosen: `kind = "folder"`."""
-    for name in ("kind", "name"):
+    for name in TAGS:
         if name in model.model_fields and (values := get_args(model.model_fields[name].annotation)):
             return f'{name} = "{values[0]}"'
     return model.__name__
 
 
-def _row(name: str, field: FieldInfo) -> tuple[str, str, str]:
-    return f"`{field.alias or name}`", _default(field), " ".join((field.description or "").split())
+def _is_key(field: FieldInfo) -> bool:
+    """A section has a heading of its own; what it means to leave it out stands with the keys."""
+    return not _models_in(field) or field.description is not None
+
+
+def _row(part: type[BaseModel], name: str) -> tuple[str, str, str]:
+    field = part.model_fields[name]
+    return f"`{field.alias or name}`", _default(field), _meaning(part, name).replace("|", "\\|")
+
+
+def _meaning(part: type[BaseModel], name: str) -> str:
+    """Its own docstring, or that of the model which it takes the key over from; no key goes without."""
+    fields = (kind.model_fields.get(name) for kind in part.__mro__ if issubclass(kind, BaseModel))
+    found = next((field.description for field in fields if field and field.description), None)
+    if found is None and name in TAGS and len(get_args(part.model_fields[name].annotation)) == 1:
+        return "chooses this section"
+    if found is None:
+        raise ValueError(f"{part.__module__}.{part.__name__}.{name} needs a docstring with its meaning")
+    return " ".join(found.split())
 
 
 def _default(field: FieldInfo) -> str:

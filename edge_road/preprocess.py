@@ -23,9 +23,13 @@ class Crop(StrictModel):
     """A part of the picture, in shares of its width and height."""
 
     left: Share = 0.0
+    """share of the width at which the part begins"""
     top: Share = 0.0
+    """share of the height at which it begins"""
     right: Share = 1.0
+    """share of the width at which it ends"""
     bottom: Share = 1.0
+    """share of the height at which it ends"""
 
     @model_validator(mode="after")
     def _not_empty(self) -> Crop:

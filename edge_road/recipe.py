@@ -16,15 +16,19 @@ class InputSettings(StrictModel):
     """The model's picture: its size and the part of the photograph that it shows."""
 
     height: int = Field(default=192, ge=32, le=2048)
+    """of the picture that the model sees, in pixels; more costs time in proportion"""
     width: int = Field(default=192, ge=32, le=2048)
+    """likewise"""
     crop: Crop = Crop()
     fit: Literal["stretch", "cover"] = "stretch"
+    """stretch: resize both sides; cover: cut the centre to the model's shape first"""
 
 
 class ModelSettings(StrictModel):
     backbone: str = "tf_mobilenetv3_small_100"
     """a timm model name, or `torchvision/` and a torchvision model name"""
     features: int = Field(default=128, ge=2, le=4096)
+    """length of the feature vector before the classifier, in which centroids and margins are measured"""
     heads: Literal["flat", "rscd"] = "flat"
     """rscd: friction, material and unevenness as three questions that make up the 27 classes"""
     weights: str = "none"
@@ -40,9 +44,11 @@ class AugmentSettings(StrictModel):
     color_jitter: Probability = 0.3
     """brightness, contrast and saturation change by up to this share"""
     rotation_degrees: float = Field(default=10.0, ge=0.0, le=180.0)
+    """turns by up to this much either way"""
     perspective: Probability = 0.5
     """how far the corners move, as torchvision's `distortion_scale` (its default, as in the paper)"""
     perspective_probability: Probability = 0.5
+    """how often the corners move at all"""
     corners: Literal["black", "filled"] = "black"
     """what rotation and perspective leave there: nothing, as in the paper, or they reflect and zoom in"""
     flip: Probability = 0.5
@@ -53,21 +59,28 @@ class AugmentSettings(StrictModel):
 
 class OptimizerSettings(StrictModel):
     name: Literal["adam", "adamw", "sgd"] = "adam"
+    """sgd takes `momentum`; adamw keeps weight decay out of the gradient"""
     learning_rate: Positive = 1e-4
+    """highest rate, reached after the warm-up"""
     head_factor: Positive = 1.0
     """how many times faster the layers behind the backbone learn, which no pretraining has seen"""
     weight_decay: NotNegative = 0.0
+    """of weight matrices and kernels only; biases and normalisation are exempt"""
     momentum: float = Field(default=0.9, ge=0.0, lt=1.0)
     """SGD only; always Nesterov's"""
     schedule: Literal["constant", "step", "cosine"] = "step"
+    """step: falls at the milestones; cosine: falls to 0 by the last epoch"""
     milestones: tuple[int, ...] = (50,)
     """epochs after which `step` multiplies the rate by `factor`"""
     factor: float = Field(default=0.1, gt=0.0, le=1.0)
+    """of `step`: what the rate is multiplied by at each milestone"""
     warmup_epochs: NotNegative = 0.0
+    """the rate rises from 0 for this long; fractions of an epoch count"""
 
 
 class TrainingSettings(StrictModel):
     epochs: int = Field(default=70, ge=1)
+    """passes over the training pictures at most; the best one on validation is kept"""
     patience: int = Field(default=0, ge=0)
     """stop after this many epochs without a better one; 0: never"""
     batch_size: int = Field(default=64, ge=2)
@@ -89,6 +102,7 @@ class TrainingSettings(StrictModel):
     roll_back_factor: float = Field(default=0.5, gt=0.0, le=1.0)
     """the learning rate falls by this each time"""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    """auto: cuda where there is one"""
     precision: Literal["auto", "float32", "bf16", "fp16"] = "auto"
     """of the network's arithmetic; auto: bf16 or fp16 on a GPU, float32 on a CPU"""
     compile: bool = False
@@ -102,11 +116,14 @@ class TrainingSettings(StrictModel):
     memory_gb: NotNegative = 2.0
     """a split that needs more than this is read from disk batch by batch"""
     keep_checkpoints: int = Field(default=3, ge=1)
+    """newest checkpoints to keep; if the last is damaged, training continues from the one before"""
 
 
 class Recipe(StrictModel):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+    """names the run's folder"""
     seed: int = Field(default=0, ge=0)
+    """of weights, order, augmentation and noise; the data has a seed of its own"""
     data: DataSettings = SyntheticData()
     input: InputSettings = InputSettings()
     model: ModelSettings = ModelSettings()

@@ -32,19 +32,28 @@ class SyntheticData(TrainShare):
     labels: Literal["road", "rscd"] = "road"
     """road: dash-camera views as dry, wet, icy; rscd: patches with the 27 RSCD labels"""
     train: int = Field(default=1200, ge=3)
+    """pictures to train on"""
     validation: int = Field(default=300, ge=3)
+    """pictures to choose by"""
     test: int = Field(default=300, ge=3)
+    """pictures of the final score"""
     height: int = Field(default=192, ge=32, le=1080)
+    """of the rendered pictures, in pixels"""
     width: int = Field(default=256, ge=32, le=1920)
+    """likewise"""
     seed: int = 0
+    """of the scenes"""
 
 
 class DrawnSplits(TrainShare):
     """Train, validation and test by a seeded draw in which every class keeps its share."""
 
     validation: Positive = 0.2
+    """share of all pictures"""
     test: Positive = 0.2
+    """share of all pictures"""
     seed: int = 0
+    """of the draw"""
     folds: int = Field(default=0, ge=0, le=100)
     """0: one split; else cross-validation: that many test parts, which replace the share `test`"""
     fold: int = Field(default=0, ge=0)
@@ -74,8 +83,11 @@ class FolderData(DrawnSplits):
 
     kind: Literal["folder"]
     path: Path
+    """the folder; a relative one counts from the recipe's folder"""
     classes: tuple[str, ...] = ("dry", "wet", "icy")
+    """names of the folders, in the order of the model's outputs"""
     labels: Relabelling = "as_is"
+    """friction6, state3: coarser classes made of the folders' ones"""
 
 
 class CsvData(DrawnSplits):
@@ -83,10 +95,13 @@ class CsvData(DrawnSplits):
 
     kind: Literal["csv"]
     path: Path
+    """the table; a relative path counts from the recipe's folder"""
     root: Path = Path()
     """where the files lie, from the table's own folder"""
     classes: tuple[str, ...] = ("dry", "wet", "icy")
+    """labels of the table, in the order of the model's outputs"""
     labels: Relabelling = "as_is"
+    """friction6, state3: coarser classes made of the table's ones"""
 
 
 class RscdData(TrainShare):
@@ -94,13 +109,17 @@ class RscdData(TrainShare):
 
     kind: Literal["rscd"]
     path: Path
+    """the folder; a relative one counts from the recipe's folder"""
     split: Literal["official", "per_day"] = "official"
     """official: at random, so that one drive lies on both sides; per_day: no day in two splits"""
     validation: Positive = 0.1
+    """share of the per-day split"""
     test: Positive = 0.1
-    """shares of the per-day split"""
+    """share of the per-day split"""
     seed: int = 0
+    """of the per-day split"""
     labels: Literal["rscd27", "friction6", "state3"] = "rscd27"
+    """the 27 classes as published, or six frictions or three states made of them"""
 
     @model_validator(mode="after")
     def _leaves_training_images(self) -> RscdData:
@@ -114,6 +133,7 @@ class ShardData(TrainShare):
 
     kind: Literal["shards"]
     path: Path
+    """the folder; a relative one counts from the recipe's folder"""
 
 
 class Cifar10Data(TrainShare):
@@ -121,9 +141,11 @@ class Cifar10Data(TrainShare):
 
     kind: Literal["cifar10"]
     path: Path
+    """the folder; a relative one counts from the recipe's folder"""
     validation: float = Field(default=0.1, gt=0.0, le=0.5)
     """share of the training pictures; the test pictures are the official ones"""
     seed: int = 0
+    """of the validation draw"""
 
 
 class SvhnData(TrainShare):
@@ -131,9 +153,11 @@ class SvhnData(TrainShare):
 
     kind: Literal["svhn"]
     path: Path
+    """the folder; a relative one counts from the recipe's folder"""
     validation: float = Field(default=0.1, gt=0.0, le=0.5)
     """share of the training pictures; the test pictures are the official ones"""
     seed: int = 0
+    """of the validation draw"""
 
 
 DataSettings = Annotated[

@@ -32,7 +32,9 @@ class CleanNoisyMethod(StrictModel):
 
     name: Literal["clean_noisy"]
     sigma: Probability = 40 / 255
+    """standard deviation of the copies' noise, in [0, 1] pixel units"""
     passes: Passes = "two"
+    """two: clean and noisy images one after the other, as in the paper; joint: in one batch"""
 
 
 class StabilityMethod(StrictModel):
@@ -40,8 +42,11 @@ class StabilityMethod(StrictModel):
 
     name: Literal["stability"]
     sigma: Probability = 40 / 255
+    """standard deviation of the copies' noise, in [0, 1] pixel units"""
     weight: NotNegative = 1.0
+    """of the distance between the features of image and copy"""
     passes: Passes = "two"
+    """two: clean and noisy images one after the other, as in the paper; joint: in one batch"""
 
 
 class LargeMarginMethod(StrictModel):
@@ -49,12 +54,19 @@ class LargeMarginMethod(StrictModel):
 
     name: Literal["large_margin"] = "large_margin"
     alpha: NotNegative = 1.0
+    """weight of compactness"""
     beta: NotNegative = 1.0
+    """weight of the margin"""
     gamma_reg: NotNegative = 1e-3
+    """weight of the centroids' length, which keeps the feature space from growing"""
     delta_v: Positive = 0.5
+    """distance to its centroid within which a feature is left alone"""
     delta_d: Positive = 6.0
+    """wanted distance of a centroid to its nearest class boundary; above 2 delta_v"""
     centroids: Literal["naive", "momentum", "partial"] = "partial"
+    """naive: of the batch; momentum: running; partial: running to pull features, of the batch for margins"""
     momentum: Momentum = 0.99
+    """share of the running centroid that a batch leaves as it was"""
 
 
 class SphereSettings(StrictModel):
@@ -77,10 +89,13 @@ class DiscriminativeMethod(LargeMarginMethod, SphereSettings):
     delta_d: Positive = 3.0
     momentum: Momentum = 0.9
     lambda_align: NotNegative = 1.0
+    """weight of the copies' distance to the clean centroids; 0: no gaussian copies are made"""
     perturbation: Literal["gaussian", "spider"] = "gaussian"
     """spider: copies of tau and xi, which also learn their softened labels"""
     sigma: Probability = 40 / 255
+    """of gaussian copies: standard deviation, in [0, 1] pixel units"""
     passes: Passes = "two"
+    """two: images and copies one after the other, as in the paper; joint: in one batch"""
 
 
 class CenterMethod(StrictModel):
@@ -88,6 +103,7 @@ class CenterMethod(StrictModel):
 
     name: Literal["center"]
     weight: NotNegative = 0.1
+    """of half the squared distance to the centre"""
     rate: Probability = 0.5
     """how fast the centres follow the features"""
 
@@ -97,6 +113,7 @@ class LabelSmoothingMethod(StrictModel):
 
     name: Literal["label_smoothing"]
     smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """share of each label that the other classes divide among them"""
 
 
 class MixupMethod(StrictModel):
@@ -112,6 +129,7 @@ class ManifoldMixupMethod(StrictModel):
 
     name: Literal["manifold_mixup"]
     alpha: Positive = 1.0
+    """shares are drawn from Beta(alpha, alpha)"""
 
 
 class NoisyMixupMethod(StrictModel):
@@ -119,9 +137,11 @@ class NoisyMixupMethod(StrictModel):
 
     name: Literal["noisy_mixup"]
     alpha: Positive = 1.0
+    """shares are drawn from Beta(alpha, alpha)"""
     sigma_add: NotNegative = 0.4
-    """in units of normalised pixels"""
+    """level of the added noise, in units of normalised pixels"""
     sigma_mult: NotNegative = 0.2
+    """level of the noise that multiplies each pixel"""
     published_noise: bool = False
     """as the paper's code draws it: uniform factors, and levels scaled by Beta(2, 5)"""
 
@@ -131,10 +151,15 @@ class NfmMethod(StrictModel):
 
     name: Literal["nfm"] = "nfm"
     alpha: Positive = 1.0
+    """shares are drawn from Beta(alpha, alpha)"""
     sigma_add: NotNegative = 0.4
+    """level of the added noise, in units of the layer's values"""
     sigma_mult: NotNegative = 0.2
+    """level of the noise that multiplies each value"""
     layers: Literal["any", "input"] = "any"
+    """where it mixes: at the input or any stage of the backbone, drawn for each batch; input: there alone"""
     published_noise: bool = False
+    """as the paper's code draws it: uniform factors, and levels scaled by Beta(2, 5)"""
 
 
 MethodSettings = Annotated[

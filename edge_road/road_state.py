@@ -17,23 +17,33 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 class Position(StrictModel):
     latitude: float = Field(ge=-90, le=90)
+    """degrees, north positive"""
     longitude: float = Field(ge=-180, le=180)
+    """degrees, east positive"""
     accuracy_m: float | None = Field(default=None, ge=0)
+    """radius in metres, as the receiver estimates it"""
 
 
 class RegionState(StrictModel):
     """What one region of the picture says by itself."""
 
     name: str
+    """as in the vehicle file"""
     probabilities: dict[str, Share]
+    """of dry, wet and icy in the newest frame; empty when it is covered"""
 
 
 class RoadState(StrictModel):
     schema_name: Literal["edge_road.state/1"] = Field(default="edge_road.state/1", alias="schema")
+    """kind and version of the message"""
     vehicle: str
+    """who says it"""
     boot_id: str
+    """drawn anew at each start of the daemon"""
     seq: int = Field(ge=0)
+    """counts the messages of one start from 0"""
     state: Literal["dry", "wet", "icy", "unknown"]
+    """what may be acted upon; unknown whenever there is doubt"""
     probabilities: dict[str, Share]
     """of dry, wet and icy after the temporal filter; empty when there is no evidence"""
     reasons: tuple[str, ...] = ()
@@ -43,20 +53,27 @@ class RoadState(StrictModel):
     captured_mono_ns: int | None
     """when the newest frame behind this state was taken; none without a frame"""
     captured_utc: str | None
+    """the same moment by the wall clock"""
     clock_synced: bool
+    """whether the wall clock can be believed"""
     position: Position | None = None
     speed_mps: float | None = Field(default=None, ge=0)
+    """of the vehicle, in metres a second; none when unknown"""
     regions: tuple[RegionState, ...] = ()
     age_ms: float | None = Field(ge=0)
     """from capture to publication"""
     valid_for_ms: int = Field(gt=0)
     """a consumer treats the state as unknown when this time has passed"""
     stage_ms: dict[str, float] = Field(default_factory=dict)
+    """time that the newest frame spent in each stage"""
     dropped: int = Field(default=0, ge=0)
     """frames that a newer one replaced, since the start"""
     model_digest: str
+    """of the bundle that decided it"""
     config_digest: str
+    """of the vehicle's settings"""
     version: str
+    """of the daemon"""
 
     @model_validator(mode="after")
     def _a_state_needs_evidence(self) -> RoadState:

@@ -27,7 +27,9 @@ class CalibrationSettings(StrictModel):
         *("gaussian_40", "night:2", "dark", "motion_blur"),
         *("jpeg", "spray:2", "occlusion", "stripes"),
     )
+    """what the perturbed ones undergo; names as in docs/perturbations.md"""
     method: CalibrationMethod = "mse"
+    """how far a scale reaches: least squared error, a percentile, everything, or least loss of information"""
     percentile: float = Field(default=99.99, gt=50.0, le=100.0)
     """of |x|, per activation; only for method percentile"""
     refit: bool = True
@@ -71,6 +73,7 @@ class Limits(StrictModel):
     perturbed_agreement: Share = 0.96
     """the same under perturbation, where more images lie on the fence"""
     accuracy_drop: Share = 0.01
+    """of the accuracy on clean images"""
     recall_drop: Share = 0.03
     """of any class"""
     danger_rise: Share = 0.01
@@ -109,6 +112,7 @@ class MachineLimits(StrictModel):
     """For each model where it is exported, on one thread of ONNX Runtime; a laptop is no vehicle."""
 
     measure: bool = True
+    """false: neither time nor memory is measured or judged"""
     latency_ms: float = Field(default=1000.0, gt=0.0)
     """median of single images"""
     memory_mb: float = Field(default=2048.0, gt=0.0)
@@ -119,6 +123,7 @@ class SampleSettings(StrictModel):
     """How many images each measurement looks at; every class is drawn alike."""
 
     parity: int = Field(default=200, ge=1)
+    """validation images on which torch and ONNX must agree"""
     gate: int = Field(default=1000, ge=1)
     """validation images: temperature, scores of each artefact"""
     geometry: int = Field(default=600, ge=1)
@@ -137,6 +142,7 @@ class QatSettings(StrictModel):
     epochs: int = Field(default=3, ge=1, le=1000)
     """passes over the training images that the export looks at (samples.geometry)"""
     batch_size: int = Field(default=16, ge=1)
+    """training images a step"""
     learning_rate: float = Field(default=0.01, gt=0.0)
     """of the weights, in INT8 steps; falls to 0 along a cosine"""
 
@@ -147,7 +153,9 @@ class EngineSettings(StrictModel):
     typical_batch: int = Field(default=1, ge=1, le=64)
     """the engine is tuned for this many images"""
     largest_batch: int = Field(default=8, ge=1, le=64)
+    """the engine takes no more images in one call"""
     workspace_mib: int = Field(default=512, ge=16)
+    """GPU memory that a kernel may use as scratch space"""
     timing_cache: bool = True
     """remember which kernels were fastest, so that the next build is quick"""
     version_compatible: bool = False
@@ -164,6 +172,7 @@ class EngineSettings(StrictModel):
 
 class Target(StrictModel):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
+    """as the gate's report calls it"""
     batch: int = Field(default=0, ge=0, le=64)
     """images per call in the ONNX graph; 0: any"""
     float16: bool = True
@@ -177,6 +186,7 @@ class Target(StrictModel):
     tensorrt: bool = True
     """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed"""
     seed: int = Field(default=0, ge=0)
+    """of all draws of images and perturbations"""
     answer_accuracy: Share = 0.99
     """the confidence threshold is the lowest at which answers on validation images are this right"""
     highest_threshold: Share = 0.7

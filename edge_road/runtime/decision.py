@@ -47,6 +47,7 @@ class DecisionSettings(StrictModel):
     threshold: float = Field(default=0.8, gt=0.34, lt=1)
     """belief at which dry or wet is a candidate"""
     icy_threshold: float = Field(default=0.5, gt=0.34, lt=1)
+    """belief at which icy is a candidate; lower, because missed ice is worse"""
     fusion: Literal["mean", "worst"] = "mean"
     """of several regions: their mean, or as icy as the iciest of them (ice in one wheel track)"""
     familiar_radii: float = Field(default=1.5, gt=0)

@@ -21,6 +21,7 @@ class KeepSettings(StrictModel):
     """Frames for the next training. Pictures may show people: off until a folder is named."""
 
     folder: Path | None = None
+    """where they go; none: nothing is kept"""
     most_mb: float = Field(default=512.0, gt=0, le=1_000_000)
     """of pictures; the oldest go first"""
     most_days: float = Field(default=30.0, gt=0, le=3650)

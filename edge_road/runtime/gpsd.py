@@ -28,8 +28,11 @@ class GpsdSettings(StrictModel):
     """A satellite receiver, through gpsd."""
 
     host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9_.:-]{1,253}$")
+    """of gpsd"""
     port: int = Field(default=2947, ge=1, le=65535)
+    """of gpsd"""
     connect_s: float = Field(default=2.0, gt=0, le=60)
+    """longest wait for a connection"""
     silent_s: float = Field(default=10.0, ge=1, le=600)
     """a receiver reports every second; after this long the connection is made anew"""
 

@@ -17,7 +17,9 @@ LEAST_SIDE = 16
 
 class QualitySettings(StrictModel):
     dark_level: int = Field(default=16, ge=0, le=255)
+    """grey level below which a point counts as dark"""
     bright_level: int = Field(default=250, ge=0, le=255)
+    """grey level from which a point counts as bright"""
     clipped_share: float = Field(default=0.97, gt=0, le=1)
     """share of points beyond one of the levels that makes a picture useless"""
     least_detail: float = Field(default=0.6, ge=0)
@@ -33,7 +35,9 @@ class QualitySettings(StrictModel):
     obstructed_s: float = Field(default=3.0, ge=0)
     """after this long; time at a standstill does not count, when the speed is known"""
     frozen_frames: int = Field(default=10, ge=2)
+    """so many equal pictures in a row mean a frozen camera"""
     frozen_s: float = Field(default=1.0, ge=0)
+    """if they also last this long"""
     resize_s: float = Field(default=1.0, ge=0)
     """a new picture size is accepted once it has lasted this long"""
 

@@ -25,6 +25,7 @@ class SwapSettings(StrictModel):
     canary_s: float = Field(default=10.0, gt=0, le=600)
     """it judges live frames beside the old one for this long"""
     least_frames: int = Field(default=30, ge=1, le=10_000)
+    """usable frames that it must have judged by then"""
     longest_s: float = Field(default=120.0, gt=0, le=3600)
     """to find that many usable frames; then it is refused"""
     least_agreement: float = Field(default=0.9, ge=0, le=1)

@@ -18,6 +18,7 @@ class ThermalSettings(StrictModel):
     step_s: float = Field(default=10.0, gt=0)
     """from one change of the rate to the next"""
     zones: Path = Path("/sys/class/thermal")
+    """where the kernel shows its temperature sensors; the hottest counts"""
     power_mode: Path = Path("/var/lib/nvpmodel/status")
     """where a Jetson keeps its power mode"""
 

@@ -26,6 +26,7 @@ class Region(StrictModel):
     """A part of the picture that is judged by itself, e.g. one wheel track."""
 
     name: str = Field(pattern=r"^[a-z0-9_-]{1,32}$")
+    """as messages call it"""
     crop: Crop
 
 
@@ -46,6 +47,7 @@ class WorkerLimits(StrictModel):
 
 class Vehicle(StrictModel):
     vehicle: str = Field(default="demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+    """its name in messages, topics and files"""
     backend: Backend = "onnx"
     """auto: the fastest of what the bundle and this machine offer, measured at the start"""
     bundle: Path | None = None
@@ -53,7 +55,9 @@ class Vehicle(StrictModel):
     trust: Trust = DEVELOPMENT
     """whose bundles run here; by default everybody's, as in development"""
     precision: Literal["float32", "float16", "int8"] = "float32"
+    """which of the bundle's models runs; auto and fake choose themselves"""
     threads: int = Field(default=1, ge=1, le=64)
+    """of ONNX Runtime on the CPU"""
     source: SourceSettings = SyntheticSource()
     regions: tuple[Region, ...] = ()
     """none: the part of the picture that the bundle was trained on"""
@@ -62,6 +66,7 @@ class Vehicle(StrictModel):
     speed: float = Field(default=1.0, gt=0, le=100)
     """how fast time runs for the whole daemon; 1 on a vehicle, more to rehearse"""
     heartbeat_hz: float = Field(default=2.0, ge=1, le=20)
+    """least messages in a second, also without frames; a message is valid for two periods"""
     decision: DecisionSettings = DecisionSettings()
     quality: QualitySettings = QualitySettings()
     outputs: tuple[OutputSettings, ...] = ()

@@ -30,7 +30,9 @@ class UnixSocketOutput(StrictModel):
     path: Path | None = None
     """none: edge-road-VEHICLE.sock in the runtime folder"""
     group_may_read: bool = True
+    """false: only the daemon's own user may connect"""
     events: bool = True
+    """send events between the states"""
     inputs: bool = False
     """whoever may connect may also tell the vehicle's speed, temperature and position, as JSON lines"""
 
@@ -38,18 +40,27 @@ class UnixSocketOutput(StrictModel):
 class MqttOutput(StrictModel):
     kind: Literal["mqtt"]
     host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9_.:-]{1,253}$")
+    """of the broker"""
     port: Annotated[int, Field(ge=1, le=65535)] = 1883
+    """of the broker; 8883 is usual with TLS"""
     prefix: TopicPart = "edge_road"
     """topics are PREFIX/VEHICLE/state, /events and /ack"""
     username: str | None = None
+    """none: nobody logs in"""
     password_file: Path | None = None
+    """its first line is the password"""
     tls: bool = False
+    """encrypt, and check the broker's certificate"""
     ca_file: Path | None = None
     """none: the system's"""
     cert_file: Path | None = None
+    """the vehicle's own certificate, for brokers that ask for one; with `key_file`"""
     key_file: Path | None = None
+    """its private key"""
     keepalive_s: int = Field(default=10, ge=2, le=600)
+    """idle connections are probed this often, so that a lost one is noticed"""
     connect_s: float = Field(default=5.0, gt=0, le=60)
+    """longest wait for the broker to answer"""
     state_every_s: float = Field(default=0.5, ge=0)
     """an unchanged state goes out this often; a changed one at once"""
     delivery: Literal["broker_ack", "backend_ack"] = "broker_ack"
@@ -81,9 +92,13 @@ class HttpOutput(ServerSettings):
 class CanOutput(StrictModel):
     kind: Literal["can"]
     interface: str = Field(default="socketcan", pattern=r"^[a-z0-9_]{1,32}$")
+    """of python-can: socketcan for Linux, virtual to rehearse"""
     channel: str = Field(default="can0", pattern=r"^[A-Za-z0-9_.:/-]{1,64}$")
+    """the bus, as the interface calls it"""
     arbitration_id: int = Field(default=0x6E0, ge=0, le=0x7FF)
+    """of the frame, 11 bits (0x6E0); lower ones go first on the bus"""
     period_s: float = Field(default=0.1, ge=0.01, le=1)
+    """from one frame to the next"""
 
 
 def _json_lines_by_default(settings: Any) -> Any:

@@ -14,6 +14,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 class ServerSettings(StrictModel):
     host: str = "127.0.0.1"
+    """address to listen on; beyond the loopback a `token_file` is required"""
     port: Annotated[int, Field(ge=0, le=65535)] = 8770
     """0: any free one, which the log names"""
     token_file: Path | None = None
