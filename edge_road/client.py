@@ -29,6 +29,8 @@ STATES = ("dry", "wet", "icy")
 UNKNOWN = "unknown"
 STATE_SCHEMA, EVENT_SCHEMA = "edge_road.state/1", "edge_road.event/1"
 LARGEST_BYTES = 64 * 1024
+LONGEST_VALID_MS = 60_000
+"""the slowest heartbeat gives 2,000: whoever claims far more is damaged, and not believed for hours"""
 MOST_BOOTS = 64
 MOST_MISSING = 10_000
 
@@ -143,7 +145,10 @@ class EventReader:
 
 
 def parse(line: str | bytes, schema: str) -> dict[str, Any] | None:
-    """The message, when its checksum and its schema are right; `crc32` covers the rest as it was written."""
+    """The message, when its checksum and its schema are right and UTF-8 can hold all of its texts.
+
+    `crc32` covers the rest as it was written.
+    """
     try:
         text = line if isinstance(line, str) else line.decode()
         if len(text) > LARGEST_BYTES:
@@ -151,8 +156,10 @@ def parse(line: str | bytes, schema: str) -> dict[str, Any] | None:
         values = json.loads(text, parse_constant=_refuse)
         crc = values.pop("crc32")
         body = json.dumps(values, separators=(",", ":"), allow_nan=False)
-        is_ours = values["schema"] == schema and type(crc) is int and crc == zlib.crc32(body.encode())
-        return values if is_ours else None
+        if values["schema"] != schema or type(crc) is not int or crc != zlib.crc32(body.encode()):
+            return None
+        json.dumps(values, ensure_ascii=False).encode()  # fails on half a surrogate pair, as stores would
+        return values
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -164,12 +171,14 @@ def _refuse(name: str) -> float:
 def _is_state(message: Mapping[str, Any]) -> bool:
     try:
         state, shares = message["state"], message["probabilities"]
-        known = state in (*STATES, UNKNOWN) and type(message["seq"]) is int and message["valid_for_ms"] > 0
+        known = state in (*STATES, UNKNOWN) and type(message["seq"]) is int
+        lasting = 0 < message["valid_for_ms"] <= LONGEST_VALID_MS
         evidence = state == UNKNOWN or (
             set(shares) == set(STATES) and message["captured_mono_ns"] is not None
         )
         return bool(
             known
+            and lasting
             and evidence
             and isinstance(message["boot_id"], str)
             and list(message["reasons"]) is not None

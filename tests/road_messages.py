@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from typing import Any
 
 from edge_road.road_state import RoadState
@@ -32,3 +34,11 @@ def road(state: str, seq: int, **more: Any) -> RoadState:
 def blind(reason: str, seq: int, **more: Any) -> RoadState:
     seen = {"probabilities": {}, "reasons": (reason,), "captured_mono_ns": None, "age_ms": None}
     return RoadState.model_validate({**BASE, "state": "unknown", "seq": seq, **seen, **more})
+
+
+def changed(line: str | bytes, **changes: Any) -> bytes:
+    """A message or event, changed by somebody who knows how to make the checksum right."""
+    values = {**json.loads(line), **changes}
+    del values["crc32"]
+    crc = zlib.crc32(json.dumps(values, separators=(",", ":")).encode())
+    return json.dumps({**values, "crc32": crc}).encode()

@@ -13,6 +13,7 @@ import pytest
 from fleet_traffic import Traffic
 from mosquitto import Broker
 
+from edge_road.client import LONGEST_VALID_MS
 from edge_road.runtime.events.event import Draft, Event, Severity
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -36,13 +37,17 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     ):
         for _ in range(90):
             traffic.tick()
-        traffic.tick(600_000)
         draft = Draft("state", Severity.ALARM, 1, "2026-11-16T12:00:00.000Z", True, {"state": "icy"})
         traffic.client.publish("edge_road/van-02/events", Event("van-02", "b", 0, draft).to_json(), qos=1)
-        service.wait_for(lambda: service.states() == {v.name: v.state for v in traffic.vehicles})
         service.wait_for(lambda: service.get("vehicles/van-02/events").json() != [])
         service.traffic = traffic
         yield service
+
+
+def speak(fleet: Any) -> None:
+    """Every vehicle tells its state, which then holds for as long as any is believed."""
+    fleet.traffic.tick(LONGEST_VALID_MS)
+    fleet.wait_for(lambda: fleet.states() == {v.name: v.state for v in fleet.traffic.vehicles})
 
 
 def test_a_vehicle_that_believes_to_be_at_the_pole_does_not_stop_the_page(fleet: Any) -> None:
@@ -72,6 +77,7 @@ def test_whose_session_has_ended_is_led_to_the_login_page(fleet: Any) -> None:
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(PHONE, "dark"), (DESK, "light")], ids=["phone", "desk"])
 def test_everybody_sees_every_vehicle(fleet: Any, viewport: dict[str, int], scheme: str) -> None:
+    speak(fleet)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_context(viewport=viewport, color_scheme=scheme, locale="en-GB").new_page()

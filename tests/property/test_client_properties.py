@@ -6,14 +6,19 @@ import ast
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from road_messages import blind, road
+from road_messages import blind, changed, road
 
 from edge_road import client
 from edge_road.client import EventReader, StateReader
+from edge_road.clock import SystemClock
 from edge_road.runtime.events.event import GAP, Draft, Event, Severity
+from edge_road.runtime.publisher import Publisher
+from edge_road.runtime.vehicle import Vehicle
 
 LINES = [(road if n % 3 else blind)("icy" if n % 3 else "no_frames", n).to_json() for n in range(12)]
 
@@ -62,6 +67,29 @@ def test_a_damaged_line_is_never_believed(data: st.DataObject) -> None:
     if bytes(line) != road("dry", 3).to_json().encode():
         assert not reader.take(bytes(line))
         assert reader.current().state == "unknown"
+
+
+@pytest.mark.parametrize("change", [{"boot_id": "\ud800"}, {"version": "\udfff"}, {"more": [{"\ud83d": 1}]}])
+def test_text_that_no_file_can_hold_is_damaged(change: dict[str, Any]) -> None:
+    assert not StateReader().take(changed(road("dry", 1).to_json(), **change))
+    assert EventReader().take(changed(event(0).to_json(), **change)) is None
+
+
+def test_text_that_needs_a_pair_of_surrogates_is_whole() -> None:
+    assert StateReader().take(changed(road("dry", 1).to_json(), version="\U0001f600"))
+
+
+@pytest.mark.parametrize("valid_for_ms", [client.LONGEST_VALID_MS + 1, 10**30, 1e300])
+def test_a_state_that_claims_to_last_for_long_is_damaged(valid_for_ms: float) -> None:
+    reader = StateReader()
+    assert not reader.take(changed(road("dry", 1).to_json(), valid_for_ms=valid_for_ms))
+    assert (reader.damaged, reader.current().state) == (1, "unknown")
+
+
+def test_every_heartbeat_that_may_be_set_is_believed() -> None:
+    for heartbeat_hz in (1, 20):
+        vehicle = Vehicle(vehicle="van", heartbeat_hz=heartbeat_hz)
+        assert StateReader().take(Publisher(vehicle, SystemClock()).offline())
 
 
 @given(

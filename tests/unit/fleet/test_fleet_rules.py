@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from typing import Any
 
 import pytest
-from road_messages import blind, road
+from road_messages import blind, changed, road
 
 from edge_road.clock import ScriptedClock
 from edge_road.fleet import fleet as fleet_module
@@ -34,14 +32,6 @@ class Kept(Fleet):
 def event(seq: int, vehicle: str = "van", **details: Any) -> bytes:
     draft = Draft("state", Severity.ALARM, 1, "2026-11-16T12:00:00.000Z", True, details)
     return Event(vehicle, "b", seq, draft).to_json().encode()
-
-
-def changed(line: bytes, **changes: Any) -> bytes:
-    """By somebody who knows how to make the checksum right."""
-    values = {**json.loads(line), **changes}
-    del values["crc32"]
-    crc = zlib.crc32(json.dumps(values, separators=(",", ":")).encode())
-    return json.dumps({**values, "crc32": crc}).encode()
 
 
 def test_a_state_holds_while_it_is_fresh_and_then_is_unknown() -> None:
