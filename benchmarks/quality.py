@@ -145,7 +145,7 @@ def _figures(entry: Entry) -> Figures:
         **accuracies,
         "danger": _danger([clean]),
         "danger, mean": _danger(list(scores.values())),
-        "ECE": 100 * (clean.calibration_error or 0.0),
+        "ECE": _percent([] if clean.calibration_error is None else [clean.calibration_error]),
     }
 
 
@@ -158,10 +158,12 @@ def _percent(shares: list[float]) -> float:
 
 
 def _cell(found: list[Figures], column: str) -> str:
-    """Without a figure in some seed: the gate refused the model there."""
+    """Without a figure in some seed: the gate refused the model there; a dash: it cannot be told."""
     values = [figures[column] for figures in found if column in figures]
     if len(values) < len(found):
         return f"refused in {len(found) - len(values)} of {len(found)}"
+    if np.isnan(values).any():
+        return "–"
     spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
     return f"{np.mean(values):.1f}{spread}"
 

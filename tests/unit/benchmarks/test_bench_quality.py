@@ -83,6 +83,18 @@ def test_a_peer_that_is_better_is_published_as_such(contest: Contest) -> None:
     assert "INT8 clean" not in outcome.tables[0].header
 
 
+def test_a_figure_that_cannot_be_told_is_a_dash(contest: Contest) -> None:
+    found = report((OURS, "run", "torch", 0.9), (TIMM, "run", "torch", 0.9))
+    entry = found.entries[0]
+    clean = entry.evaluation.clean.model_copy(update={"calibration_error": None, "danger": None})
+    silent = entry.model_copy(update={"evaluation": entry.evaluation.model_copy(update={"clean": clean})})
+    shared = found.model_copy(update={"entries": (silent, found.entries[1])})
+    outcome = quality._outcome([shared, found], contest, Effort(int8=False))
+    ours, timm = (dict(zip(("", *quality.COLUMNS), row)) for row in outcome.tables[0].rows)
+    assert (ours["ECE"], ours["danger"]) == ("–", "–")
+    assert "–" not in (ours["clean"], timm["ECE"], timm["danger"])
+
+
 def test_what_is_finished_is_not_trained_again(contest: Contest, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[str] = []
     for name in (OURS, TIMM):
