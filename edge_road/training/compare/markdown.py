@@ -30,10 +30,14 @@ def to_markdown(table: Comparison) -> str:
 def describe(table: Comparison) -> str:
     spread = "" if table.parts == 1 else f"; ± is the standard deviation over {table.part}s"
     return (
-        f"`{table.recipe}`, {table.epochs} epochs, {table.parts} {table.part}s, "
-        f"{table.pictures} test pictures, {table.runs} runs of every random perturbation{spread}. "
-        "Bold differences are significant."
+        f"`{table.recipe}`, {_counted(table.epochs, 'epoch')}, {_counted(table.parts, table.part)}, "
+        f"{_counted(table.pictures, 'test picture')}, {_counted(table.runs, 'run')} of every random "
+        f"perturbation{spread}. Bold differences are significant."
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def accuracy(cell: Cell) -> str:

@@ -74,7 +74,8 @@ def _folder(settings: FolderData, path: Path, findings: list[Finding]) -> RoadDa
 
 
 def _foreign_folder(path: Path, name: str, classes: ClassList) -> Finding:
-    left_out = f"its {len(image_names(path / name))} pictures are left out"
+    count = len(image_names(path / name))
+    left_out = "its one picture is left out" if count == 1 else f"its {count} pictures are left out"
     for known in (classes.names, KNOWN_NAMES):
         if match := difflib.get_close_matches(name.lower(), known, n=1, cutoff=_TYPO_LIKENESS):
             return Finding("label_typo", name, f"{left_out}; did you mean '{match[0]}'?")

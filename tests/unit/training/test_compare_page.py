@@ -8,6 +8,7 @@ import pytest
 from edge_road.training.compare import figures
 from edge_road.training.compare.answers import Answers
 from edge_road.training.compare.illustrations import Illustration
+from edge_road.training.compare.markdown import describe
 from edge_road.training.compare.page import MOST_EMBEDDED, render_page
 from edge_road.training.compare.table import Cell, Comparison, Row
 
@@ -29,6 +30,12 @@ def table() -> Comparison:
 
 def picture(name: str, size: int) -> Illustration:
     return Illustration(f"{name}.png", b"x" * size, f"seen: {name}", 100, title=f"about {name}")
+
+
+def test_one_of_a_thing_is_not_several() -> None:
+    several = table().model_copy(update={"parts": 2})
+    assert describe(table()).startswith("`tiny`, 1 epoch, 1 seed, 3 test pictures, 1 run of every")
+    assert ", 2 seeds, " in describe(several)
 
 
 def test_pictures_that_do_not_fit_are_named_and_later_ones_still_shown() -> None:

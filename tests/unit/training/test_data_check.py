@@ -88,6 +88,7 @@ def test_misspelt_folders_empty_classes_and_imbalance_are_named(tmp_path: Path) 
     rng = np.random.default_rng(0)
     write(tmp_path / "icey" / "a.jpg", jpeg(draw_road("icy", rng)))
     write(tmp_path / "misc" / "b.jpg", jpeg(draw_road("icy", rng)))
+    write(tmp_path / "misc" / "c.jpg", jpeg(draw_road("icy", rng)))
     report = check(tmp_path)
     assert found(report) == {
         ("label_typo", "icey"),
@@ -95,9 +96,9 @@ def test_misspelt_folders_empty_classes_and_imbalance_are_named(tmp_path: Path) 
         ("empty_class", "icy"),
         ("imbalance", "wet"),
     }
-    typo = next(finding for finding in report.findings if finding.kind == "label_typo")
-    assert "its 1 pictures" in typo.reason
-    assert "did you mean 'icy'?" in typo.reason
+    reasons = {finding.kind: finding.reason for finding in report.findings}
+    assert reasons["label_typo"] == "its one picture is left out; did you mean 'icy'?"
+    assert reasons["unknown_folder"] == "its 2 pictures are left out"
     assert report.refused
 
 
