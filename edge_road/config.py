@@ -9,10 +9,17 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 from pydantic_core import ErrorDetails
 
 from edge_road.errors import ConfigError, nearest
@@ -29,6 +36,18 @@ class StrictModel(BaseModel):
     """Frozen settings that refuse unknown keys and non-finite numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+
+class GrownModel(StrictModel):
+    """Settings with new keys: while these have their defaults they are not written, so older digests stay."""
+
+    NEW_KEYS: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = write(self)
+        new = {key: type(self).model_fields[key].default for key in self.NEW_KEYS}
+        return {key: value for key, value in values.items() if key not in new or value != new[key]}
 
 
 Settings = TypeVar("Settings", bound=StrictModel)

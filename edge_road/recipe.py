@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from edge_road.config import NotNegative, Positive, Probability, StrictModel
+from edge_road.config import GrownModel, NotNegative, Positive, Probability, StrictModel
 from edge_road.preprocess import Crop
 from edge_road.recipe_data import DataSettings, SyntheticData
 from edge_road.recipe_method import DiscriminativeMethod, MethodSettings
@@ -24,9 +24,13 @@ class InputSettings(StrictModel):
     """stretch: resize both sides; cover: cut the centre to the model's shape first"""
 
 
-class ModelSettings(StrictModel):
+class ModelSettings(GrownModel):
+    NEW_KEYS = ("stem",)
+
     backbone: str = "tf_mobilenetv3_small_100"
     """a timm model name, or `torchvision/` and a torchvision model name"""
+    stem: Literal["standard", "small"] = "standard"
+    """small: a 3x3 convolution without stride or pooling begins a ResNet, for pictures of some 32 pixels"""
     features: int = Field(default=128, ge=2, le=4096)
     """length of the feature vector before the classifier, in which centroids and margins are measured"""
     heads: Literal["flat", "rscd"] = "flat"
@@ -35,12 +39,16 @@ class ModelSettings(StrictModel):
     """none: from scratch; hub: the library's pretrained weights; else a local .safetensors file"""
 
 
-class AugmentSettings(StrictModel):
+class AugmentSettings(GrownModel):
     """The paper's augmentation: colour jitter, rotation, perspective, flip; 0 leaves a part out.
 
-    Erasing is not the paper's, and off unless asked for.
+    Erasing is not the paper's, and off unless asked for, as are the crops, which are for CIFAR-10 and SVHN.
     """
 
+    NEW_KEYS = ("padded_crop",)
+
+    padded_crop: int = Field(default=0, ge=0, le=31)
+    """pixels added around the picture, from which one of its old size is cut at random"""
     color_jitter: Probability = 0.3
     """brightness, contrast and saturation change by up to this share"""
     rotation_degrees: float = Field(default=10.0, ge=0.0, le=180.0)
@@ -50,7 +58,7 @@ class AugmentSettings(StrictModel):
     perspective_probability: Probability = 0.5
     """how often the corners move at all"""
     corners: Literal["black", "filled"] = "black"
-    """what rotation and perspective leave there: nothing, as in the paper, or they reflect and zoom in"""
+    """what crop, rotation and perspective leave empty: as in the paper, or filled by reflection and zoom"""
     flip: Probability = 0.5
     """probability of mirroring left and right"""
     erase: Probability = 0.0

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Literal, Union
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
-from edge_road.config import Positive, StrictModel
+from edge_road.config import GrownModel, Positive
 
 Relabelling = Literal["as_is", "friction6", "state3"]
 
 
-class TrainShare(StrictModel):
+class TrainShare(GrownModel):
     """What every kind of data knows."""
+
+    NEW_KEYS = ("train_share",)
 
     train_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """of each class, so many of the training pictures, drawn by the seed; validation and test stay whole"""
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The whole is not named, so that recipes from before this key keep their digests."""
-        values: dict[str, Any] = write(self)
-        return {key: value for key, value in values.items() if key != "train_share" or value != 1.0}
 
 
 class SyntheticData(TrainShare):

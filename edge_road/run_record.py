@@ -18,7 +18,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from edge_road.conditions import ClassList
-from edge_road.config import StrictModel, load_settings
+from edge_road.config import GrownModel, load_settings
 from edge_road.errors import ConfigError
 from edge_road.files import write_atomically
 from edge_road.preprocess import Preprocessing
@@ -32,11 +32,14 @@ METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
 
 
-class RunRecord(StrictModel):
+class RunRecord(GrownModel):
+    NEW_KEYS = ("stem",)
+
     schema_version: Literal[1] = 1
     name: str
     classes: tuple[str, ...]
     backbone: str
+    stem: Literal["standard", "small"] = "standard"
     features: int
     heads: Literal["flat", "rscd"] = "flat"
     preprocessing: Preprocessing

@@ -33,13 +33,12 @@ class Backbone:
     """the layers of the ImageNet head that were cut off, as published weights name them"""
 
 
-def build_backbone(name: str) -> Backbone:
+def build_backbone(name: str, stem: str = "standard") -> Backbone:
     """Freshly initialised from torch's global seed."""
-    if name in torchvision_names():
-        return _from_torchvision(name)
-    if name in timm_names():
-        return _from_timm(name)
-    raise _unknown(name)
+    backbone = _published(name)
+    if stem == "small":
+        _shrink_stem(backbone)
+    return backbone
 
 
 def stages(module: nn.Module) -> list[nn.Module]:
@@ -66,6 +65,31 @@ def timm_names() -> list[str]:
 def torchvision_names() -> list[str]:
     names: list[str] = models.list_models(module=models)
     return [TORCHVISION + name for name in names if name not in _UNSUITED]
+
+
+def _published(name: str) -> Backbone:
+    if name in torchvision_names():
+        return _from_torchvision(name)
+    if name in timm_names():
+        return _from_timm(name)
+    raise _unknown(name)
+
+
+def _shrink_stem(backbone: Backbone) -> None:
+    """As ResNets are used on 32x32 pictures: the first stage has the full size instead of a quarter."""
+    module: Any = backbone.module
+    plain = isinstance(module, (timm.models.ResNet, models.ResNet)) and isinstance(module.conv1, nn.Conv2d)
+    if not plain:
+        raise ConfigError(
+            "only a ResNet that begins with one convolution has a small stem",
+            where="model.stem",
+            got=f"'small' with {backbone.name}",
+            expected="resnet18, resnet50, wide_resnet50_2 and the like",
+            fix="model.stem = 'standard'",
+        )
+    module.conv1 = nn.Conv2d(3, module.conv1.out_channels, kernel_size=3, padding=1, bias=False)
+    nn.init.kaiming_normal_(module.conv1.weight, mode="fan_out", nonlinearity="relu")
+    module.maxpool = nn.Identity()
 
 
 def _from_timm(name: str) -> Backbone:

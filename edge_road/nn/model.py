@@ -61,7 +61,7 @@ class RoadModel(nn.Module):
 
 def build_model(settings: ModelSettings, classes: int) -> RoadModel:
     """A model with random new layers (torch's global seed) and the backbone weights asked for."""
-    backbone = build_backbone(settings.backbone)
+    backbone = build_backbone(settings.backbone, settings.stem)
     model = RoadModel(backbone, settings.features, classes, settings.heads)
     if settings.weights != "none":
         _load_backbone(backbone, settings.weights)

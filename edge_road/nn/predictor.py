@@ -78,7 +78,7 @@ def _load(run: Path, record: RunRecord) -> RoadModel:
             expected=f"sha256 {record.weights_sha256}",
             fix="restore the file, or train again",
         )
-    described = {"backbone": record.backbone, "features": record.features, "heads": record.heads}
+    described = record.model_dump(include={"backbone", "stem", "features", "heads"})
     settings = check_settings(ModelSettings, described, where=run / RECORD_FILE)
     model = build_model(settings, len(record.classes))
     load_strictly(model, parse_tensors(content, where=path), where=path, model=record.backbone)

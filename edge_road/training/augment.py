@@ -48,7 +48,12 @@ def transforms(settings: AugmentSettings) -> list[Any]:
     """In the paper's order; a part that is set to 0 is left out."""
     jitter, black = settings.color_jitter, settings.corners == "black"
     border = cv2.BORDER_CONSTANT if black else cv2.BORDER_REFLECT_101
+    shift = (-settings.padded_crop, settings.padded_crop)
     chosen = {
+        # Cutting from a padded picture is moving it by whole pixels.
+        albumentations.Affine(
+            translate_px={"x": shift, "y": shift}, interpolation=cv2.INTER_NEAREST, border_mode=border, p=1.0
+        ): settings.padded_crop,
         albumentations.ColorJitter(
             brightness=jitter, contrast=jitter, saturation=jitter, hue=0, p=1.0
         ): jitter,

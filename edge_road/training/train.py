@@ -139,6 +139,7 @@ def _record(
         name=recipe.name,
         classes=identity.classes,
         backbone=recipe.model.backbone,
+        stem=recipe.model.stem,
         features=recipe.model.features,
         heads=recipe.model.heads,
         preprocessing=preprocessing,

@@ -11,6 +11,7 @@ import argparse
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -131,9 +132,7 @@ class Tuning:
         """The recipe as it is goes first: the others are measured against it."""
         values: dict[str, Any] = {}
         for found in self.ranges:
-            value: Any = self.recipe.model_dump(mode="json")
-            for part in found.key.split("."):
-                value = value[part]
+            value: Any = reduce(getattr, found.key.split("."), self.recipe)
             if found.holds(value):
                 values[found.key] = str(value) if found.kind == "choice" else value
         return values

@@ -70,6 +70,18 @@ def test_a_method_learns_and_round_trips(method: dict[str, object], tmp_path: Pa
     assert_onnx_says_the_same(run, record)
 
 
+def test_a_resnet_for_small_pictures_is_mixed_inside_and_round_trips(tmp_path: Path) -> None:
+    small = recipe_of({"name": "nfm"}).model_dump()
+    small["model"] |= {"backbone": "resnet18", "stem": "small"}
+    small["training"] |= {"epochs": 1}
+    recipe, run = Recipe.model_validate(small), tmp_path / "run"
+    train(recipe, run, Notes())
+    record = load_record(run)
+    assert (record.stem, load_model(run).backbone.conv1.kernel_size) == ("small", (3, 3))
+    assert_comes_back_from_its_checkpoint(recipe, run)
+    assert_onnx_says_the_same(run, record)
+
+
 def trained(recipe: Recipe, run: Path) -> RoadModel:
     """As the last epoch left it, whichever was the best."""
     (checkpoint,) = sorted((run / CHECKPOINT_FOLDER).glob("*.safetensors"))[-1:]

@@ -12,7 +12,7 @@ from edge_road import cli
 
 pytest.importorskip("torch")
 
-QUICKLY = ["--epochs", "1", "--set", "model.backbone=tf_mobilenetv3_small_100", "--set", "training.workers=0"]
+QUICKLY = ["--epochs", "1", "--set", "training.workers=0"]
 
 
 @pytest.mark.parametrize("recipe", ["cifar10", "svhn"])

@@ -186,3 +186,15 @@ def test_ranges_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     space.write_text("[over]\n'method.delta_d' = '9:3'\n")
     assert cli.command("tune", ["--recipe", "synthetic", "--space", str(space)]) == 2
     assert "method.delta_d=9:3" in capsys.readouterr().err
+
+
+def test_the_recipe_goes_first_also_in_keys_that_it_does_not_write(tmp_path: Path) -> None:
+    ranges = parse_ranges(
+        ["data.train_share=0.1:1", "augment.padded_crop=int:0:8", "model.stem=standard,small"]
+    )
+    tuning = Tuning(Wishes(recipe=str(recipe_beside_photos(tmp_path))), ranges, (), 1)
+    assert tuning._own_values() == {
+        "data.train_share": 1.0,
+        "augment.padded_crop": 0,
+        "model.stem": "standard",
+    }

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from edge_road.errors import ConfigError
-from edge_road.nn.backbone import Backbone, build_backbone
+from edge_road.nn.backbone import Backbone, build_backbone, inner_stages
 from edge_road.nn.model import RoadModel, build_model
 from edge_road.recipe import ModelSettings
 
@@ -143,6 +143,25 @@ def test_one_seed_gives_one_model(backbone: str) -> None:
         states.append(model_of(backbone).state_dict())
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert not torch.equal(states[0]["classifier.weight"], states[2]["classifier.weight"])
+
+
+@pytest.mark.parametrize("backbone", ["resnet18", "torchvision/resnet18"])
+def test_a_small_stem_keeps_the_size_of_the_picture(backbone: str) -> None:
+    seen = {}
+    for stem in ("standard", "small"):
+        module = build_backbone(backbone, stem).module.eval()
+        inner_stages(module)[0].register_forward_pre_hook(
+            lambda _, inputs, s=stem: seen.update({s: inputs[0]})
+        )
+        assert module(torch.rand(1, 3, 32, 32)).shape == (1, 512)
+    assert (seen["standard"].shape, seen["small"].shape) == ((1, 64, 8, 8), (1, 64, 32, 32))
+
+
+@pytest.mark.parametrize("backbone", [SMALL, "resnet18d", "torchvision/efficientnet_b0"])
+def test_a_backbone_without_one_first_convolution_has_no_small_stem(backbone: str) -> None:
+    with pytest.raises(ConfigError, match=r"(?s)small stem.*model\.stem") as caught:
+        build_model(ModelSettings(backbone=backbone, stem="small"), 3)
+    assert backbone in str(caught.value)
 
 
 @pytest.mark.parametrize(

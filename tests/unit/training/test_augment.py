@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
+from edge_road.config import settings_digest
 from edge_road.frames import Image
-from edge_road.recipe import AugmentSettings
+from edge_road.recipe import AugmentSettings, Recipe
 from edge_road.training.augment import Augmentation, transforms
 
 PLAIN = AugmentSettings(color_jitter=0, rotation_degrees=0, perspective=0, flip=0)
@@ -84,6 +86,23 @@ def test_flip_and_perspective_are_drawn_independently() -> None:
     untouched = [bool((view == road()).all()) for view in views(both)]
     assert 25 < sum(flipped) < 80
     assert 25 < sum(untouched) < 80
+
+
+@pytest.mark.parametrize(("corners", "mode"), [("black", "constant"), ("filled", "reflect")])
+def test_a_padded_crop_is_any_cut_of_the_padded_picture(corners: str, mode: Any) -> None:
+    padded = np.pad(road(), ((2, 2), (2, 2), (0, 0)), mode)
+    cuts = {padded[y : y + 40, x : x + 48].tobytes() for y in range(5) for x in range(5)}
+    assert len(cuts) == 25
+    settings = only(padded_crop=2).model_copy(update={"corners": corners})
+    assert {view.tobytes() for view in views(settings, 400)} == cuts
+
+
+def test_what_is_not_asked_for_leaves_the_digest_of_older_recipes() -> None:
+    assert "padded_crop" not in Recipe(name="a").model_dump()["augment"]
+    assert "stem" not in Recipe(name="a").model_dump()["model"]
+    assert settings_digest(Recipe(name="a", augment=only(padded_crop=4))) != settings_digest(
+        Recipe(name="a", augment=PLAIN)
+    )
 
 
 def test_colour_jitter_changes_brightness_but_not_the_hue_of_grey() -> None:
