@@ -47,9 +47,11 @@ class OodResult(StrictModel):
     means: dict[str, Separation]
     """rule -> mean over the kinds"""
     confidence_limit: float
-    """95 % of the roads have this confidence or more"""
+    """95 % of the familiar roads have this confidence or more"""
     distance_limit: float | None
-    """95 % of the roads lie within so many radii; none where more than 5 % are not finite"""
+    """95 % of the familiar roads lie within so many radii; none where more than 5 % are not finite"""
+    limits_from: str = "the judged pictures"
+    """which roads are the familiar ones; in older reports the judged ones themselves"""
 
     @property
     def best(self) -> str:
@@ -107,15 +109,21 @@ class Familiar:
 
 @dataclass(frozen=True, eq=False)
 class StrangerScores:
-    """Rule -> unfamiliarity, of the roads and of each kind of strange picture."""
+    """Rule -> unfamiliarity, of familiar roads, of the judged roads and of each kind of strange picture."""
 
     familiar: Familiar
+    known: Mapping[str, Scores]
+    limits_from: str
+    """what the familiar roads are"""
     roads: Mapping[str, Scores]
     kinds: Mapping[str, Mapping[str, Scores]]
 
     def limits(self) -> tuple[float, float] | None:
-        """Confidence and radii that together let 95 % of the roads pass; none where too few are finite."""
-        limit = accepting_limit(self.roads["either"])
+        """Confidence and radii that let 95 % of the familiar roads pass; none where too few are finite.
+
+        Read off the judged roads, the share of these that pass would be no measurement.
+        """
+        limit = accepting_limit(self.known["either"])
         return self.familiar.limits(limit) if np.isfinite(limit) else None
 
     def refused(self, confidence: float, radii: float) -> dict[str, float]:
@@ -135,8 +143,9 @@ def score_strangers(
     familiar: Prediction,
     geometry: ClassGeometry,
     seed: int = 0,
+    familiar_are: str = "other pictures",
 ) -> StrangerScores | None:
-    """`familiar` are other road pictures, which set the scales that `either` compares on.
+    """`familiar` are other road pictures: they set the limits, and the scales that `either` compares on.
 
     None where the model has no finite output on any road: there is nothing to compare with.
     """
@@ -147,19 +156,7 @@ def score_strangers(
         kind: known.scores(predictor.predict(strange_pictures(road_images_NHWC, kind, seed)))
         for kind in STRANGE
     }
-    return StrangerScores(known, known.scores(roads), kinds)
-
-
-def judge_strangers(
-    predictor: Predictor,
-    roads: Prediction,
-    road_images_NHWC: Images,
-    familiar: Prediction,
-    geometry: ClassGeometry,
-    seed: int = 0,
-) -> OodResult | None:
-    found = score_strangers(predictor, roads, road_images_NHWC, familiar, geometry, seed)
-    return sum_up_strangers(found) if found else None
+    return StrangerScores(known, known.scores(familiar), familiar_are, known.scores(roads), kinds)
 
 
 def sum_up_strangers(found: StrangerScores) -> OodResult:
@@ -174,12 +171,13 @@ def sum_up_strangers(found: StrangerScores) -> OodResult:
         )
         for rule in RULES
     }
-    distance_limit = accepting_limit(found.roads["distance"])
+    distance_limit = accepting_limit(found.known["distance"])
     return OodResult(
         roads=len(found.roads["distance"]),
         strange=len(next(iter(found.kinds.values()))["distance"]),
         kinds=kinds,
         means=means,
-        confidence_limit=confidence_of(accepting_limit(found.roads["confidence"])),
+        confidence_limit=confidence_of(accepting_limit(found.known["confidence"])),
         distance_limit=distance_limit if np.isfinite(distance_limit) else None,
+        limits_from=found.limits_from,
     )

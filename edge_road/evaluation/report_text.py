@@ -75,4 +75,4 @@ def _ood(entry: Entry) -> list[str]:
         lines.append(f"{kind:<16}" + "".join(f"{cell:>18}" for cell in cells))
     radii = "none" if entry.ood.distance_limit is None else f"{entry.ood.distance_limit:.2f} radii"
     passing = f"95 % of the roads pass at confidence {entry.ood.confidence_limit:.3f}, or within {radii}"
-    return [*lines, f"largest mean AUROC: {entry.ood.best}; {passing}"]
+    return [*lines, f"largest mean AUROC: {entry.ood.best}; {passing} (read off {entry.ood.limits_from})"]

@@ -91,13 +91,14 @@ class Examination:
         self.progress("strange pictures")
         clean, images_NHWC = self.judged.clean, self.prepared.images_NHWC[:MOST_STRANGE]
         if self.validation is not None:
-            roads, familiar = clean, self.validation[1]
-        else:  # every other picture sets the scales
+            roads, familiar, they_are = clean, self.validation[1], "validation pictures"
+        else:
             roads, familiar = _every_other(clean, 0), _every_other(clean, 1)
+            they_are = "every other of these pictures"
         if len(familiar) == 0:
             return None
         predictor = self.artefact.predictor
-        return score_strangers(predictor, roads, images_NHWC, familiar, geometry, self.wishes.seed)
+        return score_strangers(predictor, roads, images_NHWC, familiar, geometry, self.wishes.seed, they_are)
 
     def lab(self) -> LabResult | None:
         """Of a run only: an exported file has no gradients."""

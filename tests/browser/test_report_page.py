@@ -27,7 +27,7 @@ from edge_road.evaluation.lab_result import (
     ThicknessResult,
 )
 from edge_road.evaluation.notes import notes_of
-from edge_road.evaluation.ood import judge_strangers
+from edge_road.evaluation.ood import score_strangers, sum_up_strangers
 from edge_road.evaluation.perturbations import PERTURBATIONS
 from edge_road.evaluation.reliability import calibration_at
 from edge_road.evaluation.report import Entry, PictureSet, Report, Subject, write_report
@@ -107,12 +107,14 @@ def entry_of(number: int, judged: Judged, images_NHWC: np.ndarray, labels_N: np.
         version="0.1.0",
     )
     geometry = ClassGeometry.of(clean.features_ND, labels_N, ROAD_CLASSES)
+    strangers = score_strangers(predictor, clean, images_NHWC[:6], clean, geometry)
+    assert strangers is not None
     return Entry(
         subject=subject,
         evaluation=judged.evaluation,
         calibration=calibration_at(clean.logits_NC, labels_N, 1.5, "240 pictures of the validation split"),
         abstention=abstention(clean, labels_N, ROAD_CLASSES, 0.7),
-        ood=judge_strangers(predictor, clean, images_NHWC[:6], clean, geometry),
+        ood=sum_up_strangers(strangers),
         lab=None if number == 1 else lab_result(),
     )
 

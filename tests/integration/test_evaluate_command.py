@@ -241,6 +241,8 @@ def test_strangers_are_told_by_an_artefact_that_brings_its_geometry(
     shown = capsys.readouterr().out
     assert "upside_down" in shown
     assert "largest mean AUROC" in shown
+    assert evaluate("tiny", "--ood", "--split", "validation") == 0
+    assert "(read off every other of these pictures)" in capsys.readouterr().out
 
 
 def test_jobs_do_not_change_the_report(home: Path) -> None:
@@ -260,6 +262,7 @@ def test_a_run_is_calibrated_on_validation_pictures_and_examined_in_the_lab(home
     assert entry.calibration is not None
     assert "validation split" in entry.calibration.fitted_on
     assert entry.ood is not None
+    assert entry.ood.limits_from == "validation pictures"
     lab = entry.lab
     assert lab is not None
     assert lab.pictures == 4

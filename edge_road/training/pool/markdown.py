@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from edge_road.evaluation.ood import RULES
 from edge_road.training.pool.result import CurvatureRow, LayersRow, Pooled, StrangersRow
@@ -44,14 +44,19 @@ def _strangers(row: StrangersRow) -> str:
 def proposal(row: StrangersRow) -> str:
     """In the words of a vehicle file."""
     best = f"Proposed rule: **{row.best}** (mean AUROC {row.means[row.best].auroc:.3f})"
-    if row.confidence is None or row.radii is None or row.distance_limit is None:
+    if row.at_limits is None or row.at_distance_limit is None:
         return f"{best}."
     return (
         f"{best}. 95 % of the roads pass both limits at `confidence = {row.confidence:.2f}` and "
-        f"`familiar_radii = {row.radii:.2f}`, which refuse {row.means['either'].caught:.0%} of the others; "
-        f"distance alone at `familiar_radii = {row.distance_limit:.2f}` refuses "
-        f"{row.means['distance'].caught:.0%}."
+        f"`familiar_radii = {row.radii:.2f}`, read off {row.limits_from}. Of the test pictures these refuse "
+        f"{_shares(row.at_limits)}; distance alone at `familiar_radii = {row.distance_limit:.2f}` refuses "
+        f"{_shares(row.at_distance_limit)}."
     )
+
+
+def _shares(refused: Mapping[str, float]) -> str:
+    others = [share for kind, share in refused.items() if kind != "roads"]
+    return f"{refused['roads']:.1%} of the roads and {sum(others) / len(others):.0%} of the others"
 
 
 def _refused(pooled: Pooled) -> str:

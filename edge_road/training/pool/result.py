@@ -34,10 +34,16 @@ class StrangersRow(StrictModel):
     means: dict[str, PooledSeparation]
     confidence: float | None
     radii: float | None
-    """refusing below this confidence or beyond so many radii lets 95 % of the roads pass (means over
-    runs); none where more than 5 % of the outputs are not finite"""
+    """refusing below this confidence or beyond so many radii lets 95 % of the familiar roads pass (means
+    over runs); none where more than 5 % of the outputs are not finite"""
     distance_limit: float | None
-    """95 % of the roads lie within so many radii: the limit of distance alone"""
+    """95 % of the familiar roads lie within so many radii: the limit of distance alone"""
+    limits_from: str
+    """what the familiar roads are; not the test pictures, unless there are no others"""
+    at_limits: dict[str, float] | None
+    """what `refused` is at `confidence` and `radii`"""
+    at_distance_limit: dict[str, float] | None
+    """... and beyond `distance_limit` alone"""
     refused: dict[str, float]
     """at the limits of a vehicle: the share of each kind, and of `roads`, that gets no answer"""
 

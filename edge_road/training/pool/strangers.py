@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ class StrangerSample:
 
 
 def stranger_sample(member: Member, seed: int, progress: Callable[[str], None]) -> StrangerSample:
-    """On the whole test split; scales come from the validation split, places from the training split."""
+    """On the whole test split; limits and scales are the validation split's, places the training split's."""
     artefact, pictures = member.artefact, member.test_pictures(None, seed)
     answers = answers_of(artefact.predictor, pictures.images_NHWC, (), 1, seed)
     judged = sum_up(artefact.predictor.name, artefact.predictor.classes, answers, pictures.labels_N, 1, seed)
@@ -40,7 +40,8 @@ def strangers_row(name: str, samples: Sequence[StrangerSample], limits: tuple[fl
     first = samples[0].result
     pairs = [found for sample in samples if (found := sample.scores.limits())]
     alone = [far for sample in samples if (far := sample.result.distance_limit) is not None]
-    refused = [sample.scores.refused(*limits) for sample in samples]
+    pair = (_mean(sure for sure, _ in pairs), _mean(far for _, far in pairs)) if pairs else None
+    distance_limit = _mean(alone) if alone else None
     return StrangersRow(
         name=name,
         runs=len(samples),
@@ -50,17 +51,29 @@ def strangers_row(name: str, samples: Sequence[StrangerSample], limits: tuple[fl
             for kind, by_rule in first.kinds.items()
         },
         means={rule: _pooled([s.result.means[rule] for s in samples]) for rule in first.means},
-        confidence=float(np.mean([confidence for confidence, _ in pairs])) if pairs else None,
-        radii=float(np.mean([radii for _, radii in pairs])) if pairs else None,
-        distance_limit=float(np.mean(alone)) if alone else None,
-        refused={kind: float(np.mean([shares[kind] for shares in refused])) for kind in refused[0]},
+        confidence=pair and pair[0],
+        radii=pair and pair[1],
+        distance_limit=distance_limit,
+        limits_from=" and ".join(sorted({sample.scores.limits_from for sample in samples})),
+        at_limits=_refused(samples, *pair) if pair else None,
+        at_distance_limit=_refused(samples, 0.0, distance_limit) if distance_limit is not None else None,
+        refused=_refused(samples, *limits),
     )
+
+
+def _refused(samples: Sequence[StrangerSample], confidence: float, radii: float) -> dict[str, float]:
+    shares = [sample.scores.refused(confidence, radii) for sample in samples]
+    return {kind: _mean(share[kind] for share in shares) for kind in shares[0]}
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
 
 
 def _pooled(separations: Sequence[Separation]) -> PooledSeparation:
     aurocs = [separation.auroc for separation in separations]
     return PooledSeparation(
-        auroc=float(np.mean(aurocs)),
+        auroc=_mean(aurocs),
         deviation=float(np.std(aurocs, ddof=1)) if len(aurocs) > 1 else None,
-        caught=float(np.mean([separation.caught for separation in separations])),
+        caught=_mean(separation.caught for separation in separations),
     )

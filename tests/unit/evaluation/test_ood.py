@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from edge_road.conditions import ROAD_CLASSES
 from edge_road.errors import ConfigError, DataError
 from edge_road.evaluation.familiarity import ClassGeometry, Scale, doubt
 from edge_road.evaluation.metrics import softmax
-from edge_road.evaluation.ood import RULES, auroc, judge_strangers, score_strangers, separation
+from edge_road.evaluation.ood import RULES, auroc, score_strangers, separation, sum_up_strangers
 from edge_road.evaluation.strange_pictures import STRANGE, strange_pictures
 from edge_road.frames import Images, Prediction
 
@@ -100,10 +102,9 @@ def test_distance_catches_what_a_sure_model_does_not_doubt() -> None:
     train, labels_N = grey(60, 0)
     geometry = ClassGeometry.of(predictor.predict(train).features_ND, labels_N, ROAD_CLASSES)
     familiar, test = grey(30, 1)[0], grey(30, 2)[0]
-    result = judge_strangers(
-        predictor, predictor.predict(test), test, predictor.predict(familiar), geometry, seed=0
-    )
-    assert result is not None
+    found = score_strangers(predictor, predictor.predict(test), test, predictor.predict(familiar), geometry)
+    assert found is not None
+    result = sum_up_strangers(found)
     assert set(result.kinds) == set(STRANGE)
     for kind in ("black", "white"):
         assert result.kinds[kind]["distance"].auroc == 1.0
@@ -113,11 +114,30 @@ def test_distance_catches_what_a_sure_model_does_not_doubt() -> None:
     assert result.kinds["upside_down"]["distance"].auroc == pytest.approx(0.5)
     assert result.best in ("distance", "either")
     assert result.distance_limit is not None
-    within = geometry.distance(predictor.predict(test)) <= result.distance_limit
+    within = geometry.distance(predictor.predict(familiar)) <= result.distance_limit
     assert 0.95 <= within.mean() <= 1.0
     sure = predictor.predict(test).probabilities_NC.max(axis=1)
     assert (sure >= result.confidence_limit - 1e-6).all()
     assert set(result.means) == set(RULES)
+
+
+def test_limits_are_read_off_the_familiar_roads_and_not_off_the_judged_ones() -> None:
+    predictor = ByColour()
+    train, labels_N = grey(60, 0)
+    geometry = ClassGeometry.of(predictor.predict(train).features_ND, labels_N, ROAD_CLASSES)
+    familiar, near, far = grey(30, 1)[0], grey(40, 2)[0], grey(40, 2)[0] + np.uint8(30)
+    results, pairs = [], []
+    for test in (near, far):
+        found = score_strangers(
+            predictor, predictor.predict(test), test, predictor.predict(familiar), geometry, 0, "the others"
+        )
+        assert found is not None
+        results.append(sum_up_strangers(found))
+        pairs.append(found.limits())
+    assert pairs[0] == pairs[1]
+    assert results[0].confidence_limit == results[1].confidence_limit
+    assert results[0].distance_limit == results[1].distance_limit
+    assert {result.limits_from for result in results} == {"the others"}
 
 
 def test_the_two_limits_of_either_let_95_percent_of_the_roads_pass_and_refuse_as_it_does() -> None:
@@ -130,7 +150,8 @@ def test_the_two_limits_of_either_let_95_percent_of_the_roads_pass_and_refuse_as
     limits = found.limits()
     assert limits is not None
     confidence, radii = limits
-    refused = found.refused(confidence * (1 - 1e-9), radii * (1 + 1e-9))  # on the limit still passes
+    on_familiar = replace(found, roads=found.known)
+    refused = on_familiar.refused(confidence * (1 - 1e-9), radii * (1 + 1e-9))  # on the limit still passes
     assert refused["roads"] <= 0.05
     assert refused["black"] == refused["white"] == 1.0
     assert found.refused(1.0, radii)["roads"] == 1.0, "nobody is that sure"
@@ -146,7 +167,7 @@ def test_an_output_that_is_not_finite_is_strange_and_a_silent_model_has_no_resul
     assert doubt(prediction, ROAD_CLASSES)[3] == np.inf
     assert geometry.distance(prediction)[3] == np.inf
     prediction.features_ND[:] = np.nan
-    assert judge_strangers(predictor, prediction, images_NHWC, prediction, geometry) is None
+    assert score_strangers(predictor, prediction, images_NHWC, prediction, geometry) is None
     with pytest.raises(DataError, match="no finite output"):
         Scale.of(np.full(3, np.inf))
 

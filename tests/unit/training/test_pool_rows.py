@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,9 +29,11 @@ def scored(confidence: np.ndarray, distance: np.ndarray) -> dict[str, np.ndarray
 def stranger_sample(seed: int, *, sure: bool) -> StrangerSample:
     """Roads lie within a radius; strange pictures beyond it, and the model doubts them, unless `sure`."""
     draw = np.random.default_rng(seed)
+    known = scored(draw.uniform(0.9, 0.999, 60), draw.uniform(0.1, 1.0, 60))
     roads = scored(draw.uniform(0.9, 0.999, 40), draw.uniform(0.1, 1.0, 40))
     confidence = draw.uniform(0.9, 0.999, 20) if sure else draw.uniform(0.35, 0.6, 20)
-    scores = StrangerScores(FAMILIAR, roads, {"sky": scored(confidence, draw.uniform(1.6, 4.0, 20))})
+    sky = scored(confidence, draw.uniform(1.6, 4.0, 20))
+    scores = StrangerScores(FAMILIAR, known, "validation pictures", roads, {"sky": sky})
     return StrangerSample(scores, sum_up_strangers(scores))
 
 
@@ -46,15 +50,20 @@ def test_strangers_are_judged_run_by_run_and_then_averaged() -> None:
     assert strangers_row("one", samples[:1], (0.7, 1.5)).means["distance"].deviation is None
 
 
-def test_the_proposal_lets_95_percent_of_the_roads_pass() -> None:
+def test_the_proposal_lets_95_percent_of_the_familiar_roads_pass_and_says_what_it_refuses() -> None:
     sample = stranger_sample(3, sure=False)
     row = strangers_row("ours", [sample], limits=(0.7, 1.5))
     assert row.confidence is not None
     assert row.radii is not None
-    refused = sample.scores.refused(row.confidence - 1e-9, row.radii + 1e-9)
-    assert refused["roads"] <= 0.05
-    assert refused["sky"] == 1.0
+    familiar = replace(sample.scores, roads=sample.scores.known)
+    assert familiar.refused(row.confidence - 1e-9, row.radii + 1e-9)["roads"] <= 0.05
+    assert row.at_limits == sample.scores.refused(row.confidence, row.radii)
+    assert row.at_limits["sky"] == 1.0
     assert row.distance_limit == sample.result.distance_limit
+    assert row.at_distance_limit == sample.scores.refused(0.0, row.distance_limit)
+    roads = row.at_limits["roads"]
+    assert "read off validation pictures" in markdown.proposal(row)
+    assert f"these refuse {roads:.1%} of the roads and 100% of the others" in markdown.proposal(row)
     for radii in (row.radii, row.distance_limit):
         assert f"familiar_radii = {radii:.2f}" in markdown.proposal(row)
 
