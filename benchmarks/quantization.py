@@ -26,12 +26,13 @@ from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.exporting import Exporter, open_exporter
 from edge_road.export.half import to_float16
 from edge_road.export.measure import open_predictor
-from edge_road.export.quantize import int8_layers, int8_work_share, quantize, quantized_tensors
+from edge_road.export.quantize import int8_layers, quantize, quantized_tensors
 from edge_road.export.rtx_check import rtx_check
 from edge_road.export.sensitivity import by_sensitivity
 from edge_road.export.steps import Steps, table_lines
 from edge_road.export.target import CalibrationMethod, Target, load_target
 from edge_road.export.trt_network import BuildShape
+from edge_road.export.work import multiply_adds, share_of_work
 from edge_road.frames import Images
 
 HEADER = (
@@ -97,8 +98,8 @@ class Bench:
         report = rtx_check(content, BuildShape(size.height, size.width))
         if report.status != "built":
             return report.status, "-"
-        kernels = f"{report.int8_share * report.heavy_kernels:.0f} of {report.heavy_kernels}"
-        return kernels, f"{int8_work_share(content):.0%}"
+        work = share_of_work(multiply_adds(self.float_bytes), report.int8_nodes)
+        return f"{report.int8_kernels} of {report.heavy_kernels}", f"{work:.0%}"
 
 
 def recipes(bench: Bench) -> dict[str, Callable[[], bytes]]:

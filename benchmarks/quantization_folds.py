@@ -40,11 +40,11 @@ from edge_road.evaluation.perturbations import expand
 from edge_road.export.exporting import open_exporter
 from edge_road.export.material import relocated
 from edge_road.export.measure import open_predictor
-from edge_road.export.quantize import multiply_adds
 from edge_road.export.rtx_check import rtx_check
 from edge_road.export.steps import Steps
 from edge_road.export.target import Target, load_target
 from edge_road.export.trt_network import BuildShape
+from edge_road.export.work import multiply_adds, share_of_work
 from edge_road.files import sha256, write_atomically
 from edge_road.frames import Prediction
 from edge_road.run_record import RECORD_FILE, load_recipe, load_record
@@ -122,14 +122,11 @@ class Fold:
         shop, _ = self._open()
         size = self.record.preprocessing
         report = rtx_check(content, BuildShape(size.height, size.width))
-        heavy = [kernel for kernel in report.kernels if kernel.heavy]
-        work = {name: count for name, (count, _) in multiply_adds(shop.float_bytes).items()}
-        done = {node for kernel in heavy if kernel.int8 for node in kernel.onnx_nodes}
         return {
             "size_share": len(content) / len(shop.float_bytes),
-            "int8_kernels": sum(kernel.int8 for kernel in heavy),
-            "heavy_kernels": len(heavy),
-            "work_share": sum(work[name] for name in done & work.keys()) / sum(work.values()),
+            "int8_kernels": report.int8_kernels,
+            "heavy_kernels": report.heavy_kernels,
+            "work_share": share_of_work(multiply_adds(shop.float_bytes), report.int8_nodes),
             "rtx": ": ".join([report.status, *report.reasons[:1]]),
         }
 

@@ -25,18 +25,13 @@ from edge_road.export.gate import (
 from edge_road.export.half import to_float16
 from edge_road.export.material import Material, load_material
 from edge_road.export.measure import DIGITS, Measured, compare, measure, open_predictor, parity_of
-from edge_road.export.quantize import (
-    Int8Layers,
-    int8_layers,
-    int8_work_share,
-    quantize,
-    quantized_tensors,
-)
+from edge_road.export.quantize import Int8Layers, int8_layers, quantize, quantized_tensors
 from edge_road.export.rtx_check import RtxReport, rtx_check
 from edge_road.export.sensitivity import agreement_trial, by_sensitivity, fewest_float
 from edge_road.export.steps import Steps
 from edge_road.export.target import Target
 from edge_road.export.trt_network import BuildShape
+from edge_road.export.work import Int8Work, int8_work, int8_work_share
 from edge_road.files import sha256
 from edge_road.frames import Images
 
@@ -59,6 +54,8 @@ class Judged:
     machine: Verdict = NOT_MEASURED
     """time and memory here"""
     footprint: Footprint | None = None
+    work: Int8Work | None = None
+    """of an INT8 model that TensorRT-RTX built"""
 
     @property
     def released(self) -> bool:
@@ -202,11 +199,15 @@ class Exporter:
         measured = self._measure(onnx_bytes, precision)
         before, after = reference.measured.quality, measured.quality
         limits = self.target.int8_limits if precision == "int8" else self.target.float16_limits
-        size_share = len(onnx_bytes) / len(reference.measured.onnx_bytes)
-        built = Built(size_share, rtx, *self._noise(onnx_bytes, measured.finite))
+        float_bytes, work = reference.measured.onnx_bytes, None
+        if precision == "int8" and rtx is not None and rtx.status == "built":
+            work = int8_work(rtx, float_bytes, onnx_bytes)
+        noise, finite = self._noise(onnx_bytes, measured.finite)
+        built = Built(len(onnx_bytes) / len(float_bytes), rtx, work.share if work else None, noise, finite)
         verdict = judge_reduced(before, after, built, limits)
         machine, found = self._judge_machine(onnx_bytes, precision)
-        return Judged(measured, _parity(reference.measured, measured), rtx, verdict, machine, found)
+        parity = parity_of(reference.measured.validation, measured.validation)
+        return Judged(measured, parity, rtx, verdict, machine, found, work)
 
     def _noise(self, onnx_bytes: bytes, finite: bool) -> tuple[float | None, bool]:
         """Of the INT8 scales; and whether all is finite, inside too."""
@@ -281,7 +282,3 @@ def _method(target: Target) -> str:
     words = [settings.method + (f" {settings.percentile}" if settings.method == "percentile" else "")]
     trained = [f"{target.qat.epochs} epochs of training"] if target.quantization == "qat" else []
     return ", ".join([*words, *(["refit"] if settings.refit else []), *trained])
-
-
-def _parity(reference: Measured, measured: Measured) -> Parity:
-    return parity_of(reference.validation, measured.validation)

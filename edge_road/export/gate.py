@@ -120,6 +120,8 @@ class Built:
     size_share: float
     """of the float file's bytes"""
     rtx: RtxReport | None
+    work_share: float | None = None
+    """of the multiply-adds that are INT8; none where TensorRT-RTX built nothing"""
     excess_noise: float | None = None
     """see `coverage`; none without INT8"""
     finite: bool = True
@@ -153,9 +155,9 @@ def judge_reduced(reference: Quality, quality: Quality, built: Built, limits: Li
     if built.excess_noise is not None:
         name = "excess noise of scales not made for the road"
         checks.append(Check(name=name, value=built.excess_noise, limit=limits.excess_noise))
-    if built.rtx is not None and built.rtx.status == "built" and limits.kernel_share:
-        share = built.rtx.int8_share
-        checks.append(Check(name="INT8 kernels", value=share, limit=limits.kernel_share, at_least=True))
+    if built.work_share is not None and limits.work_share:
+        name, share = "INT8 share of the multiply-adds", built.work_share
+        checks.append(Check(name=name, value=share, limit=limits.work_share, at_least=True))
     return Verdict(checks=tuple(checks), refusals=_rtx_refusals(built.rtx))
 
 

@@ -15,7 +15,7 @@ FALLBACKS: tuple[Precision, ...] = ("int8", "float16", "float32")
 """the fastest first"""
 HEADER = (
     *("model", "MB", "agree", "perturbed", "accuracy", "perturbed", "ice missed"),
-    *("ECE", "INT8 kernels", "ms", "gate"),
+    *("ECE", "INT8 kernels", "of the work", "ms", "gate"),
 )
 
 
@@ -29,6 +29,7 @@ def gate_lines(export: Export) -> Iterator[str]:
         yield from (
             f"      left to chance: {check.text}" for check in judged.verdict.checks if check.forgiven
         )
+        yield from (f"      not INT8: {layer}" for layer in (judged.work.in_float if judged.work else ()))
 
 
 def require(export: Export, precision: Precision | None) -> None:
@@ -77,7 +78,6 @@ def _row(name: Precision, judged: Judged, reference: Judged) -> tuple[str, ...]:
     quality, before = judged.measured.quality, reference.measured.quality
     clean, perturbed = quality.clean.clean, quality.robust_answers
     error, rtx = clean.calibration_error, judged.rtx
-    kernels = f"{rtx.int8_share * rtx.heavy_kernels:.0f} of {rtx.heavy_kernels}" if rtx else "-"
     return (
         name,
         f"{len(judged.measured.onnx_bytes) / 1e6:.2f}",
@@ -87,7 +87,8 @@ def _row(name: Precision, judged: Judged, reference: Judged) -> tuple[str, ...]:
         f"{perturbed.right_RN.mean():.1%}" if perturbed.right_RN.size else "-",
         f"{clean.danger.rate:.1%}" if clean.danger else "-",
         "-" if error is None else f"{error:.3f}",
-        kernels,
+        f"{rtx.int8_kernels} of {rtx.heavy_kernels}" if rtx else "-",
+        f"{judged.work.share:.0%}" if judged.work else "-",
         f"{judged.footprint.latency_ms:.1f}" if judged.footprint else "-",
         "released" if judged.released else "REFUSED",
     )

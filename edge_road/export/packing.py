@@ -28,6 +28,7 @@ from edge_road.evaluation.scores import Evaluation
 from edge_road.evaluation.smoke import smoke_accuracies, smoke_limits
 from edge_road.export.exporting import Export, Judged
 from edge_road.export.rtx_check import RtxReport
+from edge_road.export.work import Int8Work
 from edge_road.frames import Floats
 from edge_road.recipe import Recipe
 from edge_road.trust import SIGNATURE_FILE
@@ -154,17 +155,18 @@ def _report_of(judged: Judged) -> dict[str, Any]:
         "parity": asdict(judged.parity) if judged.measured.finite else None,
         "clean": _without_mistakes(quality.clean),
         "robust": _without_mistakes(quality.robust),
-        "tensorrt_rtx": None if rtx is None else _report_of_rtx(rtx),
+        "tensorrt_rtx": None if rtx is None else _report_of_rtx(rtx, judged.work),
     }
 
 
-def _report_of_rtx(rtx: RtxReport) -> dict[str, Any]:
+def _report_of_rtx(rtx: RtxReport, work: Int8Work | None) -> dict[str, Any]:
     return {
         "status": rtx.status,
         "version": rtx.version,
         "reasons": list(rtx.reasons),
         "heavy_kernels": rtx.heavy_kernels,
         "int8_share": rtx.int8_share,
+        "int8_work": None if work is None else asdict(work),
     }
 
 

@@ -98,29 +98,6 @@ def quantize_weight(weight: Floats, axis: int) -> tuple[npt.NDArray[np.int8], Fl
     return np.clip(steps, -LEVELS, LEVELS).astype(np.int8), scales
 
 
-def multiply_adds(onnx_bytes: bytes) -> dict[str, tuple[int, bool]]:
-    """Of each layer for one image, and whether its inputs are INT8."""
-    import onnx
-
-    graph = onnx.shape_inference.infer_shapes(read_model(onnx_bytes)).graph
-    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in graph.value_info}
-    shapes |= {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in graph.output}
-    shapes |= {tensor.name: list(tensor.dims) for tensor in graph.initializer}
-    work = {}
-    for node in graph.node:
-        if node.op_type in ("Conv", "Gemm", "MatMul"):
-            pixels = int(np.prod(shapes[node.output[0]][2:], dtype=np.int64))
-            weights = int(np.prod(shapes[node.input[1]], dtype=np.int64))
-            work[node.name] = (pixels * weights, node.input[0].endswith("_dq"))
-    return work
-
-
-def int8_work_share(onnx_bytes: bytes) -> float:
-    """Of the multiply-adds."""
-    work = multiply_adds(onnx_bytes).values()
-    return sum(count for count, int8 in work if int8) / max(1, sum(count for count, _ in work))
-
-
 def _worth_quantizing(node: NodeProto, weights: Mapping[str, tuple[int, ...]]) -> bool:
     if node.op_type not in ("Conv", "Gemm", "MatMul") or len(node.input) < 2 or node.input[1] not in weights:
         return False

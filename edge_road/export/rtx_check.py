@@ -58,10 +58,18 @@ class RtxReport:
         return sum(kernel.heavy for kernel in self.kernels)
 
     @property
+    def int8_kernels(self) -> int:
+        return sum(kernel.heavy and kernel.int8 for kernel in self.kernels)
+
+    @property
     def int8_share(self) -> float:
-        """Of the convolution and linear kernels."""
-        heavy = [kernel for kernel in self.kernels if kernel.heavy]
-        return sum(kernel.int8 for kernel in heavy) / len(heavy) if heavy else 0.0
+        """Of the convolution and linear kernels, light ones like heavy ones; see `work` for their weight."""
+        return self.int8_kernels / max(1, self.heavy_kernels)
+
+    @property
+    def int8_nodes(self) -> set[str]:
+        """ONNX nodes that run in INT8 kernels."""
+        return {node for kernel in self.kernels if kernel.heavy and kernel.int8 for node in kernel.onnx_nodes}
 
 
 def rtx_check(onnx_bytes: bytes, shape: BuildShape, time_limit_s: float = TIME_LIMIT_S) -> RtxReport:

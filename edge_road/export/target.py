@@ -93,8 +93,8 @@ class Limits(StrictModel):
     """times the limit, from where on it is"""
     size_share: float = Field(default=1.0, gt=0.0)
     """largest file, as a share of the float one"""
-    kernel_share: Share = 0.0
-    """least share of convolution and linear kernels that TensorRT-RTX runs in INT8"""
+    work_share: Share = 0.0
+    """least share of the multiply-adds that TensorRT-RTX does in INT8"""
 
 
 class Float16Limits(Limits):
@@ -105,7 +105,7 @@ class Float16Limits(Limits):
 
 class Int8Limits(Limits):
     size_share: float = Field(default=0.35, gt=0.0)
-    kernel_share: Share = 0.7
+    work_share: Share = 0.8
 
 
 class MachineLimits(StrictModel):

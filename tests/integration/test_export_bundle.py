@@ -188,6 +188,8 @@ def test_a_second_export_of_the_run_has_the_same_digest(
     text = capsys.readouterr().out
     assert "gate: int8 released" in text
     assert "On the device: copy the bundle" in text
+    in_float = json.loads(bundle.contents["report.json"])["artefacts"]["int8"]["tensorrt_rtx"]["int8_work"]
+    assert text.count("not INT8: ") == (2 if in_float else 0)  # keep_float; without TensorRT-RTX nobody knows
 
 
 def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(

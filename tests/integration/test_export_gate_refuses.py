@@ -18,9 +18,10 @@ from edge_road.export.calibration import sample_activations
 from edge_road.export.exporting import Exporter, Judged, open_exporter
 from edge_road.export.gate import Verdict
 from edge_road.export.onnx_edit import read_model, write_model
-from edge_road.export.quantize import Int8Layer, int8_layers, int8_work_share, quantize, quantized_tensors
+from edge_road.export.quantize import Int8Layer, int8_layers, quantize, quantized_tensors
 from edge_road.export.steps import Steps
 from edge_road.export.target import CalibrationSettings, MachineLimits, SampleSettings, Target
+from edge_road.export.work import int8_work_share
 
 pytestmark = pytest.mark.timeout(900)
 

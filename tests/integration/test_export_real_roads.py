@@ -58,3 +58,5 @@ def test_tensorrt_rtx_builds_all_and_runs_every_layer_but_the_depthwise_ones_in_
     assert artefacts["int8"]["tensorrt_rtx"]["status"] == "built"
     assert artefacts["float16"]["tensorrt_rtx"]["status"] == "built"
     assert artefacts["int8"]["tensorrt_rtx"]["int8_share"] >= 44 / 55 - 1e-9
+    assert artefacts["int8"]["tensorrt_rtx"]["int8_work"]["share"] == pytest.approx(0.87, abs=0.005)
+    assert artefacts["int8"]["tensorrt_rtx"]["int8_work"]["in_float"] == []

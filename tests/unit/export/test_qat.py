@@ -12,8 +12,9 @@ from edge_road.conditions import ClassList
 from edge_road.export.depthwise import all_layers
 from edge_road.export.onnx_edit import read_model
 from edge_road.export.qat import learnt_layers, twin_of
-from edge_road.export.quantize import Int8Layer, int8_work_share, quantize
+from edge_road.export.quantize import Int8Layer, quantize
 from edge_road.export.target import CalibrationSettings
+from edge_road.export.work import int8_work_share
 from edge_road.frames import Prediction
 from edge_road.nn.distill import Taught, fine_tune
 

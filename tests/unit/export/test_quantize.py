@@ -18,8 +18,6 @@ from edge_road.export.onnx_edit import read_model, write_model
 from edge_road.export.quantize import (
     Int8Layer,
     int8_layers,
-    int8_work_share,
-    multiply_adds,
     quantizable_nodes,
     quantize,
     quantize_weight,
@@ -116,16 +114,6 @@ def test_refitting_and_balancing_come_closer_to_the_float_model() -> None:
         return float(np.abs(logits(quantize(content, layers, layers)) - logits(content)).mean())
 
     assert error(refit=True) < 0.9 * error(refit=False)
-
-
-def test_the_share_of_the_work_counts_multiply_adds(int8_bytes: bytes) -> None:
-    work = multiply_adds(int8_bytes)
-    assert work["Conv_3"] == (16 * 24 * 6 * 3 * 9, True)
-    assert work["Conv_5"] == (14 * 22 * 6 * 9, False)
-    assert int8_work_share(int8_bytes) == pytest.approx(
-        1 - work["Conv_5"][0] / sum(n for n, _ in work.values())
-    )
-    assert int8_work_share(conv_bytes()) == 0.0
 
 
 def test_a_channel_of_zeros_gets_a_scale_that_is_not_zero() -> None:
