@@ -20,7 +20,7 @@ MOST_PIXELS = 16_000_000
 BLIND_S = 3.0
 """packets without a picture, or times that do not rise: a fresh start may help"""
 HELD_BACK_S = 0.3
-"""after a pause of this long the library may hand out a picture that it held back: nobody knows its age"""
+"""a picture that comes so much later than its time stamp says may have been held back by the library"""
 
 
 class RtspCamera:
@@ -57,7 +57,7 @@ class RtspCamera:
         self._packets = self._container.demux(stream)
         self._pictures: deque[Any] = deque()
         self._times, self._intact, self._lag = RisingTimes(), Intact(), Lag()
-        self._came_ns: int | None = None
+        self._last: tuple[int, float | None] | None = None
 
     def read(self, deadline_ns: int) -> Frame | Unreadable | None:
         if self._clock.mono_ns() - self._heard_ns > BLIND_S * 1e9:
@@ -83,9 +83,9 @@ class RtspCamera:
 
     def _frame(self, picture: Any) -> Frame | Unreadable | None:
         now_ns = self._clock.mono_ns()
-        pause_s, self._came_ns = (now_ns - (self._came_ns or now_ns)) / 1e9, now_ns
+        held_back = self._is_held_back(now_ns, picture.time)
         whole = self._intact.is_whole(picture.is_corrupt, bool(picture.key_frame), now_ns / 1e9)
-        if not self._times.rises(picture.pts) or pause_s > max(HELD_BACK_S, 3 * self.period_s):
+        if not self._times.rises(picture.pts) or held_back:
             self.rejected += 1
             return None
         if not whole or picture.width * picture.height > MOST_PIXELS:
@@ -94,6 +94,13 @@ class RtspCamera:
         self._heard_ns = now_ns
         captured_ns = now_ns - round(self._lag.behind_s(now_ns / 1e9, picture.time) * 1e9)
         return stamped(picture.to_ndarray(format="rgb24"), self._number, captured_ns, self._clock)
+
+    def _is_held_back(self, now_ns: int, time_s: float | None) -> bool:
+        """Whether it came much longer after the picture before than it was taken."""
+        last_ns, last_s = self._last or (now_ns, time_s)
+        self._last = (now_ns, time_s)
+        gap_s = 0.0 if time_s is None or last_s is None else time_s - last_s
+        return (now_ns - last_ns) / 1e9 > gap_s + max(HELD_BACK_S, 3 * self.period_s)
 
     def _unreadable(self) -> Unreadable:
         self.rejected += 1

@@ -17,7 +17,7 @@ def opened(fps: float = 20.0) -> tuple[RtspCamera, ScriptedClock]:
     clock = ScriptedClock(10**9)
     camera = RtspCamera(RtspSource(kind="rtsp", url="rtsp://camera/x", fps=fps), clock)
     camera._times, camera._intact, camera._lag = RisingTimes(), Intact(), Lag()
-    camera._came_ns = None
+    camera._last = None
     return camera, clock
 
 
@@ -52,6 +52,19 @@ def test_a_slow_camera_is_not_silent() -> None:
     for number in range(5):
         assert isinstance(camera._frame(picture(number)), Frame)
         clock.sleep(1.0)
+
+
+def test_a_camera_slower_than_it_says_is_judged_and_its_silence_is_still_noticed() -> None:
+    """It announces 20 pictures a second and sends 2: its time stamps are as far apart as its pictures."""
+    camera, clock = opened()
+    for number in range(0, 50, 10):
+        clock.sleep(0.5)
+        assert isinstance(camera._frame(picture(number)), Frame)
+    clock.sleep(2.0)
+    assert camera._frame(picture(50)) is None
+    clock.sleep(0.01)
+    assert isinstance(camera._frame(picture(89)), Frame)
+    assert camera.rejected == 1
 
 
 def test_after_damage_it_waits_for_a_key_picture() -> None:
