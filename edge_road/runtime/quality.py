@@ -13,6 +13,8 @@ FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE = "frame_size", "timestamp", "obstruct
 PROBLEMS = (EXPOSURE, LOW_DETAIL, BLURRED, NOISE, FROZEN, FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE)
 LEAST_SIDE = 16
 """pixels; nothing can be told of a smaller picture"""
+LONGEST_GAP_S = 1.5
+"""pictures further apart than this: the camera was away, and nobody knows what the lens showed"""
 
 
 class QualitySettings(StrictModel):
@@ -33,7 +35,7 @@ class QualitySettings(StrictModel):
     blind_share: float = Field(default=0.5, gt=0, le=1)
     """share of such cells that makes a region useless"""
     obstructed_s: float = Field(default=3.0, ge=0)
-    """after this long; time at a standstill does not count, when the speed is known"""
+    """after this long; time without pictures does not count, nor at a standstill when the speed is known"""
     frozen_frames: int = Field(default=10, ge=2)
     """so many equal pictures in a row mean a frozen camera"""
     frozen_s: float = Field(default=1.0, ge=0)
@@ -130,10 +132,10 @@ def _remember_size(seen: Seen, look: Look, settings: QualitySettings) -> Seen:
 
 def _remember_blind(seen: Seen, look: Look, settings: QualitySettings, standing: bool) -> tuple[float, ...]:
     past_s = seen.blind_s or (0.0,) * len(look.blind)
-    if standing or seen.captured_mono_ns is None:
+    last_ns = look.captured_mono_ns if seen.captured_mono_ns is None else seen.captured_mono_ns
+    gap_s = (look.captured_mono_ns - last_ns) / 1e9
+    if standing or gap_s > LONGEST_GAP_S:
         gap_s = 0.0
-    else:
-        gap_s = (look.captured_mono_ns - seen.captured_mono_ns) / 1e9
     return tuple(
         before_s + gap_s if share >= settings.blind_share else 0.0
         for before_s, share in zip(past_s, look.blind)

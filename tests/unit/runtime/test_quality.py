@@ -266,6 +266,15 @@ def test_time_at_a_standstill_does_not_count_but_clears_nothing() -> None:
     assert watch((0.9,), standing=True, seen=seen)[1].problems == ("obstructed",)
 
 
+@pytest.mark.parametrize(("gap_s", "counted_s"), [(1.5, 1.5), (1.501, 0.0), (60.0, 0.0)])
+def test_time_without_pictures_says_nothing_of_the_lens(gap_s: float, counted_s: float) -> None:
+    seen, _ = watch((0.9,), (0.9,))
+    back = replace(GOOD, captured_mono_ns=(seen.captured_mono_ns or 0) + round(gap_s * SECOND), blind=(0.9,))
+    seen, verdict = check(seen, back, SETTINGS)
+    assert seen.blind_s == (1.0 + counted_s,)
+    assert verdict.problems == ()
+
+
 def test_a_moving_vehicle_is_assumed_and_short_limits_work() -> None:
     soon = SETTINGS.model_copy(update={"obstructed_s": 0.5})
     seen, _ = check(Seen(), replace(GOOD, blind=(1.0,)), soon)
