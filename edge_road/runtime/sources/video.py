@@ -77,6 +77,9 @@ class VideoFile:
             return next(self._frames)
         except StopIteration:
             raise EndOfStream from None
+        except (OSError, av.error.FFmpegError) as error:
+            path = self._settings.path
+            raise CameraError("the video cannot be read", where=path, got=_text(error)) from None
 
     def _all_frames(self) -> Iterator[tuple[Any, float]]:
         """Pictures with their seconds since the start, which go on rising from one round to the next."""

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import av
+import av.error
 import numpy as np
 import pytest
 
@@ -69,6 +73,30 @@ def test_a_loop_goes_on_with_rising_time(tmp_path: Path) -> None:
     source.close()
     assert [round(int(frame.pixels.mean()) / 20) for frame in frames] == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]
     assert np.diff([frame.captured_mono_ns for frame in frames]).tolist() == [10**8] * 9
+
+
+class BadDisk:
+    """Gives the first packets of a video, then the error of a disk or of a damaged container."""
+
+    def __init__(self, container: Any, error: Exception, packets: int) -> None:
+        self.streams, self.close = container.streams, container.close
+        self._container, self._error, self._packets = container, error, packets
+
+    def demux(self, video: int) -> Iterator[Any]:
+        yield from itertools.islice(self._container.demux(video=video), self._packets)
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), av.error.InvalidDataError(1, "damaged")])
+@pytest.mark.parametrize("packets", [0, 6])
+def test_a_disk_that_fails_while_it_is_read_is_a_camera_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, packets: int
+) -> None:
+    path, real = write_video(tmp_path / "a.mp4"), av.open
+    monkeypatch.setattr(av, "open", lambda *a, **k: BadDisk(real(*a, **k), error, packets))
+    with pytest.raises(CameraError, match="cannot be read") as caught:
+        read_all(open_video(path)[0])
+    assert caught.value.exit_code == 5
 
 
 def test_a_playback_that_fell_behind_does_not_chase_the_lost_time(tmp_path: Path) -> None:
