@@ -16,8 +16,9 @@ from edge_road.runtime.sources.base import Unreadable, stamped
 from edge_road.runtime.vehicle_sources import ImageDirectorySource
 
 # inotify(7)
-_CLOSE_WRITE, _MOVED_TO, _DELETE_SELF, _MOVE_SELF, _IGNORED, _OVERFLOW = (
+_CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _DELETE_SELF, _MOVE_SELF, _IGNORED, _OVERFLOW = (
     0x8,
+    0x40,
     0x80,
     0x400,
     0x800,
@@ -42,10 +43,12 @@ class WatchedDirectory:
         self._folder, self._clock = settings.path, clock
         self._descriptor: int | None = None
         self._number = 0
+        self._aside: set[str] = set()
+        """other files just written: perhaps pictures that are about to be moved into place"""
 
     def open(self) -> None:
         self._descriptor = _LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        mask = _CLOSE_WRITE | _MOVED_TO | _DELETE_SELF | _MOVE_SELF
+        mask = _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _DELETE_SELF | _MOVE_SELF
         watch = _LIBC.inotify_add_watch(self._descriptor, os.fsencode(self._folder), mask)
         if self._descriptor < 0 or watch < 0:
             got = os.strerror(ctypes.get_errno())
@@ -74,13 +77,12 @@ class WatchedDirectory:
         assert self._descriptor is not None
         poll = select.poll()
         poll.register(self._descriptor, select.POLLIN)
-        if not poll.poll(max(0.0, timeout_s) * 1000):
-            return None
-        return self._parse(os.read(self._descriptor, 64 * 1024))
+        came = poll.poll(max(0.0, timeout_s) * 1000)
+        return self._parse(os.read(self._descriptor, 64 * 1024) if came else b"")
 
     def _parse(self, events: bytes) -> str | None:
         newest: str | None = None
-        position = 0
+        position, waiting, self._aside = 0, self._aside, set()
         while position < len(events):
             _, mask, _, length = _EVENT.unpack_from(events, position)
             position += _EVENT.size + length
@@ -89,8 +91,14 @@ class WatchedDirectory:
                 raise CameraError("the folder of pictures is gone", where=self._folder)
             if not name or mask & _OVERFLOW:
                 continue
-            if Path(name).suffix.lower() in IMAGE_SUFFIXES and not name.startswith("."):
+            if mask & _MOVED_FROM:
+                waiting.discard(name)
+                self._aside.discard(name)
+            elif Path(name).suffix.lower() in IMAGE_SUFFIXES and not name.startswith("."):
                 newest = name
+            elif mask & _CLOSE_WRITE:
+                self._aside.add(name)
             else:
                 self.rejected += 1
+        self.rejected += len(waiting - self._aside)
         return newest

@@ -167,8 +167,27 @@ def test_only_pictures_that_are_put_in_later_are_judged_and_the_newest_wins(tmp_
     picture = read(source)
     assert isinstance(picture, Frame)
     assert picture.pixels.mean() > 180
-    assert source.rejected == 1
     assert source.read(CLOCK.mono_ns()) is None
+    assert source.rejected == 1
+    source.close()
+
+
+@pytest.mark.parametrize("aside", ["a.jpg.tmp", ".a.jpg", "upload.part"])
+def test_a_picture_that_is_written_aside_and_moved_into_place_is_no_bad_picture(
+    tmp_path: Path, aside: str
+) -> None:
+    source = watched(tmp_path)
+    for between in (False, True):
+        (tmp_path / aside).write_bytes(jpeg(road_picture()))
+        if between:
+            assert source.read(CLOCK.mono_ns()) is None
+        (tmp_path / aside).rename(tmp_path / "a.jpg")
+        assert isinstance(read(source), Frame)
+        assert source.read(CLOCK.mono_ns()) is None
+    assert source.rejected == 0
+    (tmp_path / "a.jpg").rename(tmp_path / "a.txt")
+    assert source.read(CLOCK.mono_ns()) is None
+    assert source.rejected == 1
     source.close()
 
 
