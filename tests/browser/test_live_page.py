@@ -187,16 +187,31 @@ def test_the_timeline_shows_nothing_for_a_time_of_silence(tmp_path: Path) -> Non
         assert visit.page.evaluate(seen_at_minutes, [7.5, 5.0, 1.5, 0.5]) == [True, False, True, False]
 
 
+def table_names(visit: Visit) -> set[str]:
+    names = "cells => cells.map((cell) => cell.textContent)"
+    return set(visit.page.eval_on_selector_all("#health td:first-child, #about td:first-child", names))
+
+
 def test_the_page_speaks_german_and_french(tmp_path: Path) -> None:
     port = free_port()
     with Daemon(tmp_path, vehicle=vehicle_with_page(tmp_path, port, ("wet", 600.0))) as daemon:
         daemon.wait_for_state("wet", timeout_s=PATIENCE_S)
         with visiting(port) as visit:
             visit.open()
-            for code, word in (("de", "nass"), ("fr", "mouillée")):
+            visit.wait_for_text("#events", "state wet")
+            visit.wait_for_text("#about", "boot")
+            visit.wait_for_text("#health", "up s")
+            english = table_names(visit)
+            for code, word, said in (("de", "nass", "Straße nass"), ("fr", "mouillée", "route mouillée")):
                 visit.page.select_option("#language", code)
                 visit.wait_for_text("#name", word)
                 assert visit.page.get_attribute("html", "lang") == code
+                visit.wait_for_text("#events", said)
+                visit.page.wait_for_function(
+                    "() => !document.querySelector('#health').textContent.includes('up s')"
+                )
+                same = {name for name in table_names(visit) & english if "http" not in name}
+                assert same <= {"version", "json lines -"}, code
 
 
 @retried_on_a_busy_machine

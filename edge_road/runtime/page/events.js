@@ -1,5 +1,5 @@
 // The list of events, newest first, with what the camera saw where that is kept.
-import { words } from "./words.js";
+import { nameOf, words } from "./words.js";
 
 const MOST_EVENTS = 50;
 const list = document.getElementById("events");
@@ -12,8 +12,8 @@ export function showEvents(events) {
 export function addEvent({ kind, at, text, state, reasons, picture, boot_id }) {
   const item = document.createElement("li");
   const time = Object.assign(document.createElement("time"), { textContent: new Date(at ?? Date.now()).toLocaleTimeString() });
-  const said = text ?? [words[state] ?? state, ...(reasons ?? [])].filter(Boolean).join(", ");
-  const sentence = `${(kind ?? "").replaceAll("_", " ")} ${said.replaceAll("_", " ")}`;
+  const said = text?.split(", ") ?? [words[state] ?? state, ...(reasons ?? [])].filter(Boolean);
+  const sentence = `${nameOf(kind ?? "")} ${said.map(nameOf).join(", ")}`;
   if (picture) item.append(thumbnail(`pictures/${picture}.jpg?${boot_id}`, sentence));
   item.append(time, sentence);
   list.prepend(item);

@@ -6,7 +6,7 @@ import { drawRegions, watchParts } from "./parts.js";
 import { comeBack, post, rights } from "./session.js";
 import { showLastSmoke, runSmoke } from "./smoke.js";
 import { fill, write } from "./table.js";
-import { currentLanguage, useLanguage, words } from "./words.js";
+import { currentLanguage, nameOf, useLanguage, words } from "./words.js";
 
 const STALE_MS = 1000, HEALTH_MS = 6000; // health comes every 2 s
 const SIGNS = { dry: "●", wet: "≈", icy: "❄", unknown: "?" };
@@ -79,7 +79,7 @@ function shareBar(state) {
   return item;
 }
 
-const reasonsOf = (message) => message.reasons.map((reason) => reason.replaceAll("_", " ")).join(", ");
+const reasonsOf = (message) => message.reasons.map(nameOf).join(", ");
 
 function confidenceOf(message) {
   const share = message.probabilities[message.state] ?? Math.max(...Object.values(message.probabilities), 0);
@@ -129,7 +129,10 @@ function speak(code) {
   show();
 }
 
-$("language").addEventListener("change", (event) => speak(event.target.value));
+$("language").addEventListener("change", (event) => {
+  speak(event.target.value);
+  catchUp(); // tables and events are written anew
+});
 $("smoke-form").addEventListener("submit", runSmoke);
 $("sign-out").addEventListener("click", logOut);
 speak(currentLanguage());

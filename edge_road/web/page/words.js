@@ -14,6 +14,7 @@ export const WORDS = {
     tokenHint: "The token stands in the token file of the computer that serves this page. This browser is remembered for twelve hours.",
     parts: "Show which parts spoke for it", partsComing: "looking …",
     partsHint: "Covering a part made the state less likely: the stronger the colour, the more (last {s} s)",
+    names: {},
   },
   de: {
     language: "Sprache", road: "Die Straße ist", dry: "trocken", wet: "nass", icy: "glatt", unknown: "unbekannt",
@@ -29,6 +30,21 @@ export const WORDS = {
     tokenHint: "Der Schlüssel steht in der Schlüsseldatei des Rechners, der diese Seite liefert. Dieser Browser bleibt zwölf Stunden angemeldet.",
     parts: "Zeigen, welche Teile dafür sprachen", partsComing: "wird ermittelt …",
     partsHint: "Ein verdeckter Teil machte den Zustand unwahrscheinlicher: je kräftiger, desto mehr (letzte {s} s)",
+    names: {
+      true: "ja", false: "nein",
+      ok: "in Ordnung", alive: "antwortet", up_s: "läuft seit, s", frames: "Bilder", dropped: "ausgelassen", rejected: "abgelehnt",
+      worker_starts: "Starts des Helfers", swap: "Modellwechsel", rate_hz: "Bilder je s, höchstens", hottest_c: "Temperatur, °C",
+      power_mode: "Energiemodus", dropped_share: "Anteil ausgelassen", throttled: "gedrosselt", available_mb: "freier Speicher, MB",
+      storage: "Ablage", events_waiting: "wartende Ereignisse", vehicle: "Fahrzeug", version: "Version", model: "Modell",
+      settings: "Einstellungen", predictor: "läuft mit", source: "Kamera", boot: "Start", machine: "Rechner",
+      state: "Straße", fault_begin: "Störung:", fault_end: "Störung vorbei:", config: "Einstellungen", shutdown: "Ende", gap: "Lücke",
+      no_frames: "keine Bilder", model_output: "unbrauchbare Antwort des Modells", low_confidence: "unsicher", settling: "noch unsicher",
+      changing: "wechselt", unfamiliar: "ungewohntes Bild", implausible_temperature: "zu warm für Eis", exposure: "zu hell oder zu dunkel",
+      low_detail: "kein Bildinhalt", blurred: "unscharf", noise: "Rauschen", frozen: "Bild steht still", frame_size: "andere Bildgröße",
+      timestamp: "falsche Bildzeit", obstructed: "verdeckt", decode: "beschädigtes Bild", starting: "startet", offline: "abgemeldet",
+      inference_stalled: "Modell antwortet nicht", worker_died: "Helfer beendet", end_of_stream: "Aufnahme zu Ende", failure: "Fehler",
+      rehearsal: "Probe", storage_degraded: "Ablage gestört", storage_damaged: "Ablage beschädigt", no_room: "kein Platz",
+    },
   },
   fr: {
     language: "Langue", road: "La route est", dry: "sèche", wet: "mouillée", icy: "verglacée", unknown: "inconnue",
@@ -44,6 +60,22 @@ export const WORDS = {
     tokenHint: "Le jeton est dans le fichier de jeton de l’ordinateur qui sert cette page. Ce navigateur reste connecté douze heures.",
     parts: "Montrer quelles parties ont compté", partsComing: "recherche …",
     partsHint: "Cacher une partie rendait l’état moins probable : plus la couleur est forte, plus elle comptait (dernières {s} s)",
+    names: {
+      true: "oui", false: "non",
+      ok: "en ordre", alive: "répond", up_s: "en marche depuis, s", frames: "images", dropped: "sautées", rejected: "rejetées",
+      worker_starts: "démarrages de l’auxiliaire", swap: "changement de modèle", rate_hz: "images par s, au plus", hottest_c: "température, °C",
+      power_mode: "mode d’énergie", dropped_share: "part sautée", throttled: "ralenti", available_mb: "mémoire libre, Mo",
+      storage: "stockage", events_waiting: "événements en attente", vehicle: "véhicule", version: "version", model: "modèle",
+      settings: "réglages", predictor: "calculé par", source: "caméra", boot: "démarrage", machine: "ordinateur",
+      state: "route", fault_begin: "défaut :", fault_end: "fin du défaut :", config: "réglages", shutdown: "arrêt", gap: "lacune",
+      no_frames: "pas d’images", model_output: "réponse inutilisable du modèle", low_confidence: "incertain", settling: "encore incertain",
+      changing: "changement", unfamiliar: "image inhabituelle", implausible_temperature: "trop chaud pour du verglas",
+      exposure: "trop clair ou trop sombre", low_detail: "image vide", blurred: "flou", noise: "bruit", frozen: "image figée",
+      frame_size: "autre taille d’image", timestamp: "heure d’image fausse", obstructed: "masquée", decode: "image abîmée",
+      starting: "démarrage", offline: "déconnecté", inference_stalled: "le modèle ne répond pas", worker_died: "auxiliaire arrêté",
+      end_of_stream: "fin de l’enregistrement", failure: "erreur", rehearsal: "répétition", storage_degraded: "stockage perturbé",
+      storage_damaged: "stockage abîmé", no_room: "plus de place",
+    },
   },
 };
 
@@ -56,5 +88,8 @@ export function useLanguage(code) {
   document.documentElement.lang = code;
   for (const part of document.querySelectorAll("[data-text]")) part.textContent = words[part.dataset.text];
 }
+
+// Of a figure, an event or a reason; English reads them as the daemon names them.
+export const nameOf = (key) => words.names[key] ?? key.replaceAll("_", " ");
 
 export const currentLanguage = () => Object.keys(WORDS).find((code) => WORDS[code] === words);
