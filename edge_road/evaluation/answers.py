@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from edge_road.predictor import Predictor
 
 BATCH = 64
 Answers = Mapping[str, Sequence[Prediction]]
-"""condition -> one prediction for each run; only the clean one keeps its features"""
+"""condition -> one prediction for each run; features are kept of the first one where asked for"""
 Progress = Callable[[str], None]
 _MOST_PROCESSES = 8  # each holds a model and, for a run, torch: 0.7 GB
 _LEAST_FOR_A_PROCESS = 2000  # pictures: fewer are answered before a second process has started
@@ -57,12 +57,14 @@ def answers_of(
     seed: int,
     batch_size: int = BATCH,
     progress: Progress = lambda name: None,
+    features_of: Collection[str] = (CLEAN,),
 ) -> Answers:
     answers: dict[str, list[Prediction]] = {}
     for task in tasks_of(0, names, runs):
         if task.run == 0:
             progress(task.condition)
-        answers.setdefault(task.condition, []).append(answer(predictor, images_NHWC, task, seed, batch_size))
+        prediction = answer(predictor, images_NHWC, task, seed, batch_size, features_of)
+        answers.setdefault(task.condition, []).append(prediction)
     return answers
 
 
@@ -95,10 +97,16 @@ def best_jobs(sources: Sequence[Source], names: Sequence[str], runs: int) -> int
 
 
 def answer(
-    predictor: Predictor, images_NHWC: Images, task: Task, seed: int, batch_size: int = BATCH
+    predictor: Predictor,
+    images_NHWC: Images,
+    task: Task,
+    seed: int,
+    batch_size: int = BATCH,
+    features_of: Collection[str] = (CLEAN,),
 ) -> Prediction:
     prediction = _predict(predictor, _batches(images_NHWC, task, seed, batch_size))
-    return prediction if task.condition == CLEAN else _without_features(prediction)
+    wanted = task.run == 0 and task.condition in features_of
+    return prediction if wanted else _without_features(prediction)
 
 
 def _batches(images_NHWC: Images, task: Task, seed: int, batch_size: int) -> Iterator[Images]:

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from edge_road.datasets.index import Labels
 from edge_road.datasets.prepared import Prepared
 from edge_road.evaluation import metrics
-from edge_road.evaluation.judge import judge
+from edge_road.evaluation.answers import answers_of
+from edge_road.evaluation.judge import check_images
 from edge_road.evaluation.perturbations import CLEAN
 from edge_road.files import write_atomically
-from edge_road.frames import Floats, Images, Prediction, join
+from edge_road.frames import Floats, Prediction
 from edge_road.predictor import Predictor
 
 Right = npt.NDArray[np.bool_]
@@ -35,45 +36,28 @@ class Answers:
     """of the first run, of a few conditions"""
 
 
-class _Recorder:
-    """A predictor that keeps what it said, by the condition that was announced to it."""
-
-    def __init__(self, predictor: Predictor) -> None:
-        self.predictor = predictor
-        self.said: dict[str, list[Prediction]] = {}
-        self.name, self.classes, self.size = predictor.name, predictor.classes, predictor.size
-
-    def announce(self, condition: str) -> None:
-        self.said[condition] = []
-
-    def predict(self, images_NHWC: Images) -> Prediction:
-        prediction = self.predictor.predict(images_NHWC)
-        self.said[next(reversed(self.said))].append(prediction)
-        return prediction
-
-
 def ask(
     predictor: Predictor, test: Prepared, conditions: Sequence[str], runs: int, keep_features: Sequence[str]
 ) -> Answers:
-    recorder = _Recorder(predictor)
-    judge(recorder, test.images_NHWC, test.labels_N, conditions, runs, progress=recorder.announce)
-    said = {name: join(predictions) for name, predictions in recorder.said.items()}
-    pictures, classes = len(test.labels_N), predictor.classes
+    check_images(predictor, test.images_NHWC, test.labels_N)
+    said = answers_of(
+        predictor, test.images_NHWC, conditions, runs, seed=0, features_of=frozenset(keep_features)
+    )
+    classes = predictor.classes
     true_N = metrics.true_states(test.labels_N, classes)
 
-    def by_run(prediction: Prediction) -> tuple[Right, Right]:
-        shape = (-1, pictures)
-        states_RN = metrics.said_states(prediction, classes).reshape(shape)
-        return metrics.said(prediction).reshape(shape) == test.labels_N, metrics.missed_ice(true_N, states_RN)
+    def missed_RN(predictions: Sequence[Prediction]) -> Right:
+        return metrics.missed_ice(true_N, np.stack([metrics.said_states(p, classes) for p in predictions]))
 
-    counted = {name: by_run(prediction) for name, prediction in said.items()}
     return Answers(
         keys=test.keys,
         labels_N=test.labels_N,
         icy_N=metrics.missed_ice(true_N, np.full_like(true_N, metrics.NO_ANSWER)),
-        right={name: right_RN for name, (right_RN, _) in counted.items()},
-        missed_ice={name: missed_RN for name, (_, missed_RN) in counted.items()},
-        features={name: said[name].features_ND[:pictures] for name in keep_features if name in said},
+        right={
+            name: np.stack([metrics.said(p) for p in found]) == test.labels_N for name, found in said.items()
+        },
+        missed_ice={name: missed_RN(found) for name, found in said.items()},
+        features={name: said[name][0].features_ND for name in keep_features if name in said},
     )
 
 
