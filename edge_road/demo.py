@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road import workspace
+from edge_road.bundle import MODEL_FILES, REPORT_FILE
 from edge_road.clock import SystemClock
 from edge_road.errors import EdgeRoadError, GateRefused
 from edge_road.road_state import parse_message
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     epochs = [] if options.epochs is None else ["--epochs", str(options.epochs)]
     _step("train", "--run", run, *epochs)
     _step("evaluate", run, "--runs", 3)
-    _step("to-trt", run, "--out", bundle)
+    _step("to-trt", run, "--out", bundle, "--accept-fallback")
     _step("verify", bundle)
     _step("smoke", bundle)
     _step("run", "--bundle", bundle, "--messages", messages, "--truth", truth, "--set", "speed=3")
@@ -41,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     accuracy = _held_out_accuracy(run / "report.json")
     states = [parse_message(line) for line in messages.read_text().splitlines()]
     score = score_messages(states, truth)
-    print(_summary(run, bundle, messages, accuracy, score, (clock.mono_ns() - started_ns) / 1e9))
+    models = _models(bundle / REPORT_FILE)
+    print(_summary(run, bundle, models, messages, accuracy, score, (clock.mono_ns() - started_ns) / 1e9))
     _check_promises(accuracy, score)
     return 0
 
@@ -64,14 +66,29 @@ def _held_out_accuracy(report: Path) -> float:
     return float(json.loads(report.read_text())["entries"][0]["evaluation"]["clean"]["accuracy"])
 
 
+def _models(report: Path) -> str:
+    """In the bundle, and what the gate kept out of it."""
+    judged = json.loads(report.read_text())["artefacts"]
+    there = ", ".join(name for name in MODEL_FILES if name in judged and judged[name]["released"])
+    refused = [name for name in MODEL_FILES if name in judged and not judged[name]["released"]]
+    return there + "".join(f"; {name} refused: {', '.join(judged[name]['reasons'])}" for name in refused)
+
+
 def _summary(
-    run: Path, bundle: Path, messages: Path, accuracy: float, score: DriveScore, seconds: float
+    run: Path,
+    bundle: Path,
+    models: str,
+    messages: Path,
+    accuracy: float,
+    score: DriveScore,
+    seconds: float,
 ) -> str:
     return "\n".join(
         [
             "",
             f"report       {run / 'report.html'}",
             f"bundle       {bundle}",
+            f"models       {models}",
             f"messages     {messages}",
             f"held out     {accuracy:.1%} right (at least {LEAST_ACCURACY:.0%} promised)",
             f"drive        {score.right_share:.1%} of the seconds right (at least {LEAST_RIGHT_SHARE:.0%}), "

@@ -32,16 +32,17 @@ def gate_lines(export: Export) -> Iterator[str]:
         yield from (f"      not INT8: {layer}" for layer in (judged.work.in_float if judged.work else ()))
 
 
-def require(export: Export, precision: Precision | None) -> None:
-    """A GateRefused when the model that was asked for is not in the bundle."""
-    if precision is None or precision in export.released:
-        return
-    judged = export.artefacts.get(precision)
-    raise GateRefused(
-        f"the {precision} model is refused",
+def refusal(export: Export) -> GateRefused | None:
+    """Of what the target asks for and the bundle lacks."""
+    refused = {name: judged for name, judged in export.artefacts.items() if not judged.released}
+    if not refused:
+        return None
+    instead = ", ".join(f"{fallback(export, name)} instead of {name}" for name in refused)
+    return GateRefused(
+        f"refused and not in the bundle: {', '.join(refused)}",
         where="release gate",
-        got="; ".join(judged.reasons) if judged else "the target does not ask for one",
-        fix=f"the bundle runs with {fallback(export, precision)}; change model, target or calibration",
+        got="; ".join(f"{name}: {reason}" for name, judged in refused.items() for reason in judged.reasons),
+        fix=f"change model, target or calibration; or accept {instead} with --accept-fallback",
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road.backends.engine_store import store_of
-from edge_road.bundle import MANIFEST_FILE, Bundle, Precision, load_bundle
+from edge_road.bundle import MANIFEST_FILE, Bundle, load_bundle
 from edge_road.config import check_settings
-from edge_road.errors import BackendError, BundleError, ConfigError, EdgeRoadError
+from edge_road.errors import BackendError, BundleError, ConfigError, EdgeRoadError, GateRefused
 from edge_road.export.engine import build_engine, why_no_engine
 from edge_road.export.engine_command import print_best
 from edge_road.export.steps import Steps
@@ -24,20 +24,23 @@ with a GPU, also build the TensorRT engine; given a bundle instead of a run, onl
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     target, steps = _with_training(load_target(options.target), options.qat), Steps()
+    refused: GateRefused | None = None
     source: Path = (options.run or newest_run()).resolve()
     if options.require_engine and (lack := why_no_engine()):
         raise BackendError("an engine was required", got=lack, fix="run this on the device, or without it")
     if not (source / MANIFEST_FILE).is_file():
         out = options.out or bundles() / source.name
         places = (source, out.resolve(), options.data)
-        bundle = _make_bundle(*places, target, steps, options.sign, options.require)
-    elif options.out or options.data or options.sign or options.require or options.qat:
+        bundle, refused = _make_bundle(*places, target, steps, options.sign)
+    elif options.out or options.data or options.sign or options.accept_fallback or options.qat:
         raise ConfigError(
-            "--out, --data, --sign, --require, --qat are for a run", where=source, got="a bundle"
+            "--out, --data, --sign, --accept-fallback, --qat are for a run", where=source, got="a bundle"
         )
     else:
         bundle = load_bundle(source)
     _build_engines(bundle, target.engine, options.require_engine, steps)
+    if refused and not options.accept_fallback:
+        raise refused
     return 0
 
 
@@ -53,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--sign", type=Path, metavar="KEY", help="sign the bundle with this private key")
     parser.add_argument(
-        "--require", choices=("float16", "int8"), help="exit with 6 when the gate refuses this model"
+        "--accept-fallback", action="store_true", help="exit with 0, not 6, when float16 or INT8 is refused"
     )
     parser.add_argument(
         "--qat", type=int, metavar="EPOCHS", help="train so long with INT8 in the graph: every layer INT8"
@@ -70,18 +73,13 @@ def _with_training(target: Target, epochs: int | None) -> Target:
 
 
 def _make_bundle(
-    run: Path,
-    out: Path,
-    images: Path | None,
-    target: Target,
-    steps: Steps,
-    key: Path | None,
-    wanted: Precision | None,
-) -> Bundle:
+    run: Path, out: Path, images: Path | None, target: Target, steps: Steps, key: Path | None
+) -> tuple[Bundle, GateRefused | None]:
+    """And what the gate kept out of it."""
     from edge_road.export.exporting import export_run
     from edge_road.export.gate_file import write_verify_file
     from edge_road.export.gate_page import write_gate_page
-    from edge_road.export.gate_report import gate_lines, require, verdicts
+    from edge_road.export.gate_report import gate_lines, refusal, verdicts
     from edge_road.export.packing import pack, refuse_foreign_folder
 
     print(f"export {run} for target {target.name}")
@@ -100,8 +98,7 @@ def _make_bundle(
         raise BundleError(
             "the bundle is written, but not the verdicts beside it", where=out, got=error.strerror
         ) from None
-    require(export, wanted)
-    return bundle
+    return bundle, refusal(export)
 
 
 def _build_engines(bundle: Bundle, settings: EngineSettings, required: bool, steps: Steps) -> None:

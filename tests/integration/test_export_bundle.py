@@ -200,7 +200,7 @@ def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
         "keep_float = 0", 'keep_float = 0\nrefit = false\nmethod = "percentile"\npercentile = 51.0'
     )
     (quick / "quick.toml").write_text(harsh)
-    assert export_quickly(quick) == 0
+    assert export_quickly(quick, "--accept-fallback") == 0
     made = load_bundle(quick / "bundles" / "tiny-0001")
     assert list(made.manifest.artefacts) == ["float32"]
     assert made.manifest.calibration is None
@@ -230,10 +230,11 @@ def test_models_that_overflow_stay_out_and_the_float_one_is_the_fallback(
 
     monkeypatch.setattr(exporting, "to_float16", overflowing)
     (quick / "quick.toml").write_text(QUICK.replace("float16 = false", "float16 = true"))
-    assert export_quickly(quick) == 0
-    text = capsys.readouterr().out
+    assert export_quickly(quick) == 6
+    captured = capsys.readouterr()
     for name in ("float16", "int8"):
-        assert f"gate: {name} REFUSED, not in the bundle; instead of it: float32" in text
+        assert f"gate: {name} REFUSED, not in the bundle; instead of it: float32" in captured.out
+        assert f"float32 instead of {name}" in captured.err
     made = load_bundle(quick / "bundles" / "tiny-0001")
     assert list(made.manifest.artefacts) == ["float32"]
     report = json.loads(made.contents["report.json"])["artefacts"]
@@ -249,7 +250,7 @@ def test_trained_with_int8_every_layer_is_int8_and_the_labels_stay(
     quick: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (quick / "quick.toml").write_text(QUICK.replace("robustness = 24", "robustness = 24\ngeometry = 24"))
-    assert export_quickly(quick, "--qat", "1", "--require", "int8") == 0
+    assert export_quickly(quick, "--qat", "1") == 0
     text = capsys.readouterr().out
     assert "train INT8" in text
     assert "1 epochs, error" in text
@@ -263,7 +264,7 @@ def test_trained_with_int8_every_layer_is_int8_and_the_labels_stay(
 
 def test_every_layer_int8_without_training(quick: Path) -> None:
     (quick / "quick.toml").write_text(QUICK.replace("tensorrt =", 'quantization = "all"\ntensorrt ='))
-    assert export_quickly(quick, "--require", "int8") == 0
+    assert export_quickly(quick) == 0
     assert all(name.endswith("_dq") for name in heavy_inputs(load_bundle(quick / "bundles" / "tiny-0001")))
 
 
@@ -280,7 +281,7 @@ def test_a_machine_too_slow_for_the_limits_refuses_the_model_and_the_digest_hold
     monkeypatch.setattr(exporting, "footprint", measured)
     limits = "measure = true\nlatency_ms = 20.0"
     (quick / "quick.toml").write_text(QUICK.replace("measure = false", limits))
-    assert export_quickly(quick) == 0
+    assert export_quickly(quick) == 6
     assert "time of an image here, ms 50 (at most 20)" in capsys.readouterr().out
     made = load_bundle(quick / "bundles" / "tiny-0001")
     assert list(made.manifest.artefacts) == ["float32"]
@@ -302,13 +303,20 @@ def test_a_machine_too_slow_for_the_float_model_says_what_to_do(
     assert not (quick / "bundles").exists()
 
 
-def test_a_model_that_must_be_there_and_is_refused_is_exit_6(
-    quick: Path, capsys: pytest.CaptureFixture[str]
+def test_a_refused_model_is_exit_6_and_the_bundle_and_its_engine_are_made_of_the_others(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    install_fake_gpu(monkeypatch)
+    install_fake_tensorrt(monkeypatch)
     (quick / "quick.toml").write_text(QUICK + "[int8_limits]\nsize_share = 0.01\n")
-    assert export_quickly(quick, "--require", "int8") == 6
-    assert "file size against float" in capsys.readouterr().err
-    assert "int8" not in load_bundle(quick / "bundles" / "tiny-0001").manifest.artefacts
+    assert export_quickly(quick) == 6
+    told = capsys.readouterr().err
+    assert "refused and not in the bundle: int8" in told
+    assert "int8: file size against float" in told
+    assert "float32 instead of int8 with --accept-fallback" in told
+    made = load_bundle(quick / "bundles" / "tiny-0001")
+    assert list(made.manifest.artefacts) == ["float32"]
+    assert [record.key.precision for record in store_of(made.path).records()] == ["float32"]
 
 
 def test_a_refused_float_model_leaves_no_bundle(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:

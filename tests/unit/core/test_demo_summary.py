@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from edge_road.demo import _summary
+from edge_road.demo import _models, _summary
 from edge_road.synthetic.score import Segment, score_states
 
 
 def test_the_summary_tells_of_the_drive_and_of_its_ice() -> None:
     score = score_states([Segment("dry", 60), Segment("icy", 30)], [(0, "dry"), (9, "icy"), (10, "dry")])
-    summary = _summary(Path("run"), Path("bundle"), Path("drive.jsonl"), 0.99, score, 12.0)
+    summary = _summary(Path("run"), Path("bundle"), "float32", Path("drive.jsonl"), 0.99, score, 12.0)
     assert "drive        65.6% of the seconds right (at least 95%), longest wrong 30.00 s" in summary
+    assert "models       float32\n" in summary
     assert "ice          false alarms 1 (60.0 per hour without ice), called dry or wet 30.0 s" in summary
+
+
+def test_the_summary_names_what_the_gate_refused(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    judged = {"released": True, "reasons": []}
+    refused = {"released": False, "reasons": ["file size against float 0.5 (at most 0.35)"]}
+    report.write_text(json.dumps({"artefacts": {"float16": judged, "float32": judged, "int8": refused}}))
+    words = "float32, float16; int8 refused: file size against float 0.5 (at most 0.35)"
+    assert _models(report) == words
