@@ -1,4 +1,4 @@
-"""The thread that reads the camera into the slot, and opens it again for ever when it is lost."""
+"""The thread that reads the camera, and opens it again for ever when it is lost."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Generic
 
 from edge_road.clock import Clock, SystemClock
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
-from edge_road.runtime.slot import Item, NewestFrameSlot
 from edge_road.runtime.sources.base import EndOfStream, Source, Unreadable
 
 log = logging.getLogger(__name__)
@@ -22,8 +20,8 @@ READ_S = 0.2
 FIRST_PAUSE_S = 0.2
 
 
-class Capture(Generic[Item]):
-    """`prepare` runs here, beside the model: on a CPU it costs about as much as a small one.
+class Capture:
+    """`take` runs here, beside the model: preparing a picture costs on a CPU about as much as a small one.
 
     Trouble with a file before its first frame is the caller's; a camera is waited for.
     """
@@ -31,13 +29,12 @@ class Capture(Generic[Item]):
     def __init__(
         self,
         source: Source,
-        slot: NewestFrameSlot[Item],
-        prepare: Callable[[Frame | Unreadable], Item],
+        take: Callable[[Frame | Unreadable], None],
         clock: Clock,
         rate: float,
         longest_pause_s: float,
     ) -> None:
-        self._source, self._slot, self._prepare, self._clock = source, slot, prepare, clock
+        self._source, self._take, self._clock = source, take, clock
         self.set_rate(rate)
         self._longest_pause_s = longest_pause_s
         self._machine = SystemClock()
@@ -93,7 +90,7 @@ class Capture(Generic[Item]):
             with self._watched():
                 picture = self._source.read(self._clock.mono_ns() + round(READ_S * 1e9))
                 if isinstance(picture, Unreadable) or (picture is not None and self._is_due(picture)):
-                    self._slot.put(self._prepare(picture))
+                    self._take(picture)
 
     def _is_due(self, frame: Frame) -> bool:
         """Thin out a camera that is faster than the wanted rate."""

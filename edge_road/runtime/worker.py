@@ -55,13 +55,13 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     keeper = FrameKeeper(vehicle, seat.now.perception.crops)
     inputs = NO_INPUTS
 
-    def prepare(picture: Frame | Unreadable) -> Seen:
-        if isinstance(picture, Frame):
-            preview.show(picture.pixels)
+    def prepare(picture: Frame | Unreadable) -> None:
         seated = seat.now
-        return seated, seated.perception.view(picture, inputs)
+        slot.put((seated, seated.perception.view(picture, inputs)))
+        if isinstance(picture, Frame):
+            preview.show(picture.pixels)  # the page waits for the road, never the other way round
 
-    capture = Capture(source, slot, prepare, clock, vehicle.rate, vehicle.worker.longest_pause_s)
+    capture = Capture(source, prepare, clock, vehicle.rate, vehicle.worker.longest_pause_s)
     care = MachineCare(vehicle.rate, vehicle.thermal)
     capture.start()
     ready, camera = _ready(seat.now.model, source, vehicle.rate), _camera(source)
@@ -130,7 +130,7 @@ def _check_model(perception: Perception, model: LoadedModel) -> None:
         model.self_test()
 
 
-def _check_capture(capture: Capture[Seen], limits: WorkerLimits) -> None:
+def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
     """A call that does not come back can only be ended with the process that made it."""
     if capture.bug is not None:
         raise capture.bug

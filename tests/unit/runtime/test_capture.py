@@ -70,7 +70,7 @@ def slot() -> NewestFrameSlot:
 
 
 def capture_of(camera: ScriptedCamera, slot: NewestFrameSlot, rate: float = 30.0) -> Capture:
-    return Capture(camera, slot, lambda picture: picture, SystemClock(), rate=rate, longest_pause_s=0.3)
+    return Capture(camera, slot.put, SystemClock(), rate=rate, longest_pause_s=0.3)
 
 
 def test_frames_reach_the_slot(slot: NewestFrameSlot) -> None:
@@ -167,7 +167,7 @@ def test_a_call_that_does_not_return_is_seen_from_outside(slot: NewestFrameSlot)
     assert capture.stuck_s() == 0.0
 
 
-def test_a_preparation_that_does_not_return_is_seen_too(slot: NewestFrameSlot) -> None:
+def test_a_preparation_that_does_not_return_is_seen_too() -> None:
     inside, release = threading.Event(), threading.Event()
 
     def prepare(picture: Frame | Unreadable) -> None:
@@ -175,7 +175,7 @@ def test_a_preparation_that_does_not_return_is_seen_too(slot: NewestFrameSlot) -
         release.wait(10)
 
     camera = ScriptedCamera(lambda: frame(1))
-    capture = Capture(camera, slot, prepare, SystemClock(), rate=30.0, longest_pause_s=0.3)
+    capture = Capture(camera, prepare, SystemClock(), rate=30.0, longest_pause_s=0.3)
     capture.start()
     inside.wait(10)
     SystemClock().sleep(0.05)

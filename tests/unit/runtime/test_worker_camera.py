@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from edge_road.frames import Frame
+from edge_road.clock import SystemClock
+from edge_road.frames import Frame, Image
 from edge_road.runtime import worker
-from edge_road.runtime.evidence import Ended, Ready
+from edge_road.runtime.evidence import Ended, Evidence, Ready
 from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, WorkerEnd, socket_pair
 from edge_road.runtime.recorder import Step
 from edge_road.runtime.replay import Replay
 from edge_road.runtime.sources.base import EndOfStream
-from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle import Vehicle, WorkerLimits
 
 
 class SlowCamera:
@@ -37,20 +40,26 @@ class SlowCamera:
         pass
 
 
-def reports_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> list[AnyReport]:
+def reports_of_a_worker(
+    monkeypatch: pytest.MonkeyPatch,
+    camera: Callable[[threading.Event], object] = SlowCamera,
+    on_evidence: Callable[[], None] = lambda: None,
+) -> list[AnyReport]:
     told = threading.Event()
-    monkeypatch.setattr(worker, "source_for", lambda *_: SlowCamera(told))
+    monkeypatch.setattr(worker, "source_for", lambda *_: camera(told))
     ours, theirs = socket_pair()
     theirs.setblocking(False)
     with ours, theirs:
         end, reports = SupervisorEnd(ours), list[AnyReport]()
-        setup = Setup(vehicle=Vehicle(backend="fake"))
+        setup = Setup(vehicle=Vehicle(backend="fake", worker=WorkerLimits(stall_s=60)))
         working = threading.Thread(target=worker.work, args=(WorkerEnd(theirs), setup), daemon=True)
         working.start()
         while not any(isinstance(report, Ended) for report in reports):
             reports += end.receive() or []
             if reports:
                 told.set()
+            if any(isinstance(report, Evidence) for report in reports):
+                on_evidence()
             threading.Event().wait(0.01)
         working.join(5)
     return reports
@@ -62,6 +71,33 @@ def test_its_rate_is_told_once_it_is_known(monkeypatch: pytest.MonkeyPatch) -> N
         ("camera", 0.033, True),
         ("camera, 64 x 48", 0.2, False),
     ]
+
+
+class OneFrame(SlowCamera):
+    live, description, period_s = False, "camera", 0.1
+
+    def open(self) -> None:
+        self._frames = iter([Frame(np.zeros((48, 64, 3), np.uint8), 1, SystemClock().mono_ns())])
+
+    def read(self, deadline_ns: int) -> Frame:
+        for frame in self._frames:
+            return frame
+        raise EndOfStream
+
+
+def test_a_slow_picture_for_the_page_delays_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture is shown for as long as its evidence has not come: were it shown first, for ever."""
+    judged, in_time = threading.Event(), list[bool]()
+
+    class SlowPreview:
+        def __init__(self, vehicle: Vehicle) -> None: ...
+
+        def show(self, image: Image) -> None:
+            in_time.append(judged.wait(3))
+
+    monkeypatch.setattr(worker, "Preview", SlowPreview)
+    reports_of_a_worker(monkeypatch, OneFrame, on_evidence=judged.set)
+    assert in_time == [True]
 
 
 def test_in_a_replay_too_its_dropped_frames_count_once() -> None:
