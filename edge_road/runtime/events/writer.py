@@ -43,6 +43,9 @@ class EventWriter:
         self._overflowed = 0
         self._wake = threading.Event()
         self._lock = threading.Lock()
+        """of the outbox; held while the disk works"""
+        self._queue = threading.Lock()
+        """of drafts and their overflow; never held for long"""
         self._closing = False
         self._listeners: list[Callable[[str], None]] = []
         self._health = StorageHealth(True, "starting", 0, 0)
@@ -58,10 +61,11 @@ class EventWriter:
 
     def record(self, draft: Draft) -> None:
         """Never waits, whatever the disk does."""
-        if len(self._drafts) >= MOST_QUEUED:
-            self._drafts.popleft()
-            self._overflowed += 1
-        self._drafts.append(draft)
+        with self._queue:
+            if len(self._drafts) >= MOST_QUEUED:
+                self._drafts.popleft()
+                self._overflowed += 1
+            self._drafts.append(draft)
         self._wake.set()
 
     def after(self, entry_id: int, limit: int) -> list[Entry]:
@@ -129,14 +133,18 @@ class EventWriter:
     def _write_queued(self, outbox: Outbox) -> None:
         while self._drafts or self._confirmed or self._overflowed:
             with self._lock:
-                lost, self._overflowed = self._overflowed, 0
+                lost, some = self._take_queued()
                 fresh = outbox.record_lost(lost, "not_written_in_time") if lost else []
-                some = [self._drafts.popleft() for _ in range(min(len(self._drafts), MOST_AT_ONCE))]
                 fresh += outbox.record(some) if some else []
                 for _ in range(0 if self._drafts else min(len(self._confirmed), MOST_AT_ONCE)):
                     self._confirmed.popleft()(outbox)
             self._announce(fresh)
         self._note_health(outbox)
+
+    def _take_queued(self) -> tuple[int, list[Draft]]:
+        with self._queue:
+            lost, self._overflowed = self._overflowed, 0
+            return lost, [self._drafts.popleft() for _ in range(min(len(self._drafts), MOST_AT_ONCE))]
 
     def _announce(self, entries: list[Entry]) -> None:
         for entry in entries:

@@ -72,6 +72,25 @@ def test_a_flush_waits_for_all_that_was_recorded(
     assert stored == [51]  # and the boot
 
 
+def test_events_that_come_too_fast_from_several_threads_are_stored_or_counted(
+    writer: EventWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MOST_QUEUED", 2)
+    stored, lost = list[Draft](), list[int]()
+    monkeypatch.setattr(Outbox, "record", lambda outbox, drafts: stored.extend(drafts) or [])
+    monkeypatch.setattr(Outbox, "record_lost", lambda outbox, count, reason: lost.append(count) or [])
+    threads = [
+        threading.Thread(target=lambda: [writer.record(draft()) for _ in range(2000)]) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert writer.flush(10)
+    assert len(stored) + sum(lost) == 6000
+    assert lost
+
+
 def test_trouble_that_a_reader_meets_is_mended_without_a_new_event(
     writer: EventWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
