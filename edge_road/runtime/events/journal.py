@@ -13,10 +13,9 @@ from edge_road.runtime.events.event import Draft, Severity
 from edge_road.runtime.events.outbox import Limits, Outbox
 from edge_road.runtime.events.watcher import Seen, watch
 from edge_road.runtime.events.writer import EventWriter
+from edge_road.runtime.publisher import NO_MODEL
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.workspace import home
-
-NO_MODEL = "none"
 
 
 def state_folder() -> Path:
