@@ -1,13 +1,18 @@
-"""PSNR of the public `imagecorruptions` on rendered roads; run as a script it measures them anew.
+"""PSNR of the public `imagecorruptions` on rendered roads, and of ours beside it.
 
+python tests/public_corruptions.py           # the table of docs/perturbations.md
+python tests/public_corruptions.py measure   # the public figures anew, which needs:
 pip install imagecorruptions==1.1.2 "setuptools<81"
-PYTHONPATH=. python tests/public_corruptions.py
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 
@@ -20,6 +25,7 @@ STATES = ("dry", "wet", "icy") * 2
 NOISE = ("gaussian_noise", "shot_noise", "impulse_noise")
 BLUR = ("defocus_blur", "glass_blur", "motion_blur", "zoom_blur")
 DIGITAL = ("contrast", "elastic_transform", "pixelate", "jpeg_compression")
+WEATHER = ("snow", "frost", "fog", "brightness")
 
 
 def roads() -> Images:
@@ -43,6 +49,7 @@ def measured() -> dict[str, list[float]]:
         return gaussian(*values, channel_axis=-1 if multichannel else None, **options)
 
     corruptions.gaussian = in_its_old_words
+    np.float_ = np.float64  # which numpy 2 has no longer
     clean_NHWC = roads()
     np.random.seed(0)
 
@@ -51,9 +58,29 @@ def measured() -> dict[str, list[float]]:
 
     return {
         name: [round(psnr(clean_NHWC, damaged_NHWC(name, severity)), 2) for severity in range(1, 6)]
-        for name in (*NOISE, *BLUR, *DIGITAL)
+        for name in (*NOISE, *BLUR, *DIGITAL, *WEATHER)
     }
 
 
+def ours(name: str) -> list[float]:
+    from edge_road.evaluation.perturbations import SEVERITIES, perturb
+
+    clean_NHWC = roads()
+    return [psnr(clean_NHWC, perturb(clean_NHWC, f"{name}:{s}", seed=0, run=0)) for s in SEVERITIES]
+
+
+def table() -> str:
+    lines = ["| corruption | 1 | 2 | 3 | 4 | 5 | at most |", "|---|---|---|---|---|---|---|"]
+    for name, public in json.loads(PUBLIC_FILE.read_text()).items():
+        pairs = list(zip(ours(name), public))
+        most = max(abs(own / other - 1) for own, other in pairs)
+        cells = [f"{own:.1f} / {other:.1f}" for own, other in pairs]
+        lines.append(f"| {' | '.join([name, *cells, f'{most:.1%}'.replace('%', ' %')])} |")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    PUBLIC_FILE.write_text(json.dumps(measured(), indent=1) + "\n")
+    if sys.argv[1:] == ["measure"]:
+        PUBLIC_FILE.write_text(json.dumps(measured(), indent=1) + "\n")
+    else:
+        print(table())
