@@ -153,7 +153,7 @@ def parse(line: str | bytes, schema: str) -> dict[str, Any] | None:
         text = line if isinstance(line, str) else line.decode()
         if len(text) > LARGEST_BYTES:
             return None
-        values = json.loads(text, parse_constant=_refuse)
+        values: dict[str, Any] = json.loads(text, parse_constant=_refuse)
         crc = values.pop("crc32")
         body = json.dumps(values, separators=(",", ":"), allow_nan=False)
         if values["schema"] != schema or type(crc) is not int or crc != zlib.crc32(body.encode()):
