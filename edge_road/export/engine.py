@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import re
-from collections.abc import Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -27,8 +26,6 @@ from edge_road.export.trt_network import BuildOptions, BuildRefused, BuildShape,
 from edge_road.files import sha256, write_atomically
 
 LARGEST_CACHE_BYTES = 64 * 2**20
-LEAST_GAIN = 0.1
-"""share of the time that INT8 must save to be preferred"""
 
 
 def why_no_engine() -> str | None:
@@ -81,18 +78,6 @@ def build_rtx_engine(
     record = _write(store, key, _build(trt, bundle, precision, plain, None), plain)
     _put_in_use(store, record)
     return record
-
-
-def best_precision(latency_ms: Mapping[Precision, float]) -> tuple[Precision, str]:
-    """INT8 must earn its place: it costs some accuracy, and on small networks it may gain nothing."""
-    floats = {name: ms for name, ms in latency_ms.items() if name != "int8"}
-    best = min(floats or latency_ms, key=lambda name: latency_ms[name])
-    text = ", ".join(f"{name} {ms:.2f} ms" for name, ms in latency_ms.items())
-    if "int8" not in latency_ms or not floats:
-        return best, text
-    if latency_ms["int8"] <= (1 - LEAST_GAIN) * latency_ms[best]:
-        return "int8", text
-    return best, f"{text}: INT8 does not gain {LEAST_GAIN:.0%}"
 
 
 def device_key(

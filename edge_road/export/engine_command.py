@@ -10,10 +10,11 @@ from edge_road.backends.cuda import require_gpu
 from edge_road.backends.engine_layers import read_layers
 from edge_road.backends.engine_life import flavour_of, key_here, self_test
 from edge_road.backends.engine_store import EngineKey, EngineRecord, EngineStore, store_of
+from edge_road.backends.timing import best_precision
 from edge_road.backends.trt import import_tensorrt
 from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
 from edge_road.errors import BackendError
-from edge_road.export.engine import best_precision, build_engine, build_rtx_engine, device_key
+from edge_road.export.engine import build_engine, build_rtx_engine, device_key
 from edge_road.export.steps import Steps
 from edge_road.export.target import EngineSettings, load_target
 from edge_road.trust import DEVELOPMENT, Trust

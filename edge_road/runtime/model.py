@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from edge_road.backends.probe_check import check_probe
-from edge_road.backends.timing import median_ms
+from edge_road.backends.timing import best_precision, median_ms
 from edge_road.bundle import Bundle, Precision, load_bundle
 from edge_road.errors import BackendError, BundleError
 from edge_road.predictor import Predictor
@@ -68,16 +68,17 @@ def load_model(vehicle: Vehicle) -> LoadedModel:
     bundle = load_bundle(vehicle.bundle or newest_bundle(), vehicle.trust)
     log.info("bundle %s, %s", bundle.digest[:16], bundle.trust_text)
     if vehicle.backend == "auto":
-        return _fastest(bundle, vehicle)
+        return _best(bundle, vehicle)
     if vehicle.backend == "tensorrt":
         return _engine_or_onnx(bundle, vehicle)
     return _open(bundle, Candidate(vehicle.backend, vehicle.precision), vehicle)
 
 
-def _fastest(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
-    """Everything that bundle and machine offer is opened, self-tested and timed; the fastest serves."""
-    best: LoadedModel | None = None
-    best_ms, refusals = float("inf"), []
+def _best(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
+    """Everything that bundle and machine offer is opened, self-tested and timed; `best_precision` chooses."""
+    fastest: dict[Precision, LoadedModel] = {}
+    times_ms: dict[Precision, float] = {}
+    refusals = []
     for candidate in candidates(bundle):
         try:
             model = _open(bundle, candidate, vehicle)
@@ -87,13 +88,15 @@ def _fastest(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
             refusals.append(f"{candidate}: {error.what}")
             continue
         log.info("%s takes %.2f ms", candidate, took_ms)
-        if took_ms < best_ms:
-            best, best_ms = model, took_ms
+        if took_ms < times_ms.get(candidate.precision, float("inf")):
+            fastest[candidate.precision], times_ms[candidate.precision] = model, took_ms
     if refusals:
         log.info("not to be had here: %s", "; ".join(refusals))
-    if best is None:
+    if not fastest:
         raise BackendError("no backend can run this bundle here", where=bundle.path, got="; ".join(refusals))
-    return best
+    best, reason = best_precision(times_ms)
+    log.info("%s serves (%s)", fastest[best].predictor.name, reason)
+    return fastest[best]
 
 
 def candidates(bundle: Bundle) -> Iterator[Candidate]:

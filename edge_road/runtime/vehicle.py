@@ -49,7 +49,7 @@ class Vehicle(StrictModel):
     vehicle: str = Field(default="demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     """its name in messages, topics and files"""
     backend: Backend = "onnx"
-    """auto: the fastest of what the bundle and this machine offer, measured at the start"""
+    """auto: the fastest that bundle and machine offer, measured at the start; INT8 must save a tenth"""
     bundle: Path | None = None
     """a bundle's folder; none: the newest one"""
     trust: Trust = DEVELOPMENT

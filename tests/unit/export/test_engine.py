@@ -16,12 +16,11 @@ from tiny_onnx import SIZE, conv_bytes, conv_graph
 
 from edge_road.backends import engine_store
 from edge_road.backends.engine_store import EngineStore, store_of
-from edge_road.bundle import Bundle, Precision, load_bundle
+from edge_road.bundle import Bundle, load_bundle
 from edge_road.cli import command
 from edge_road.errors import BackendError
 from edge_road.export import engine
 from edge_road.export.engine import (
-    best_precision,
     build_engine,
     build_rtx_engine,
     why_no_engine,
@@ -300,22 +299,6 @@ def test_dla_is_used_where_platform_and_version_have_it(
         with pytest.raises(BackendError, match="refuses the model") as caught:
             build_engine(make(), "float32", settings, store)
         assert "no DLA core 1 here" in caught.value.details["got"]
-
-
-@pytest.mark.parametrize(
-    ("latency_ms", "best"),
-    [
-        ({"float32": 2.0, "float16": 1.0, "int8": 0.8}, "int8"),
-        ({"float32": 2.0, "float16": 1.0, "int8": 0.95}, "float16"),
-        ({"float32": 1.0, "int8": 1.2}, "float32"),
-        ({"int8": 1.0}, "int8"),
-        ({"float32": 1.0}, "float32"),
-    ],
-)
-def test_int8_must_earn_its_place(latency_ms: dict[Precision, float], best: str) -> None:
-    chosen, reason = best_precision(latency_ms)
-    assert chosen == best
-    assert ("does not gain" in reason) == (len(latency_ms) > 1 and best != "int8")
 
 
 def test_versions_with_dla() -> None:
