@@ -150,11 +150,16 @@ def test_the_trial_of_a_worker_that_died_is_given_up_and_replaced(
     held.close()
 
 
+def fail(*_: object) -> float:
+    raise TrainingError("the loss is no longer a finite number")
+
+
 def test_a_study_takes_no_trials_of_another_question_and_a_storage_must_be_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
-    arguments = ["--recipe", "synthetic", "--trials", "0", "--over"]
+    monkeypatch.setattr(Tuning, "_train", fail)
+    arguments = ["--recipe", "synthetic", "--trials", "1", "--over"]
     assert cli.command("tune", [*arguments, "method.sigma=0.1:0.2"]) == 2
     assert "no trial came to its end" in capsys.readouterr().err
     assert cli.command("tune", [*arguments, "method.sigma=0.1:0.3"]) == 2
@@ -166,9 +171,6 @@ def test_a_study_takes_no_trials_of_another_question_and_a_storage_must_be_one(
 def test_trials_that_always_fail_come_to_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> float:
-        raise TrainingError("the loss is no longer a finite number")
-
     monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
     monkeypatch.setattr(Tuning, "_train", fail)
     arguments = ["--recipe", "synthetic", "--trials", "3", "--over", "method.sigma=0.1:0.2"]
