@@ -1,8 +1,8 @@
 """From evidence to a road state: a pure function of the past, the evidence and the time.
 
 A hidden-Markov filter (forward algorithm, Rabiner 1989, eq. 19-20) over dry, wet and icy, whose
-evidence counts by time and not by frame, then a hysteresis in seconds: quick to warn of ice, slow
-to clear. Whatever is missing, old, damaged, strange or doubtful becomes `unknown` with the reason.
+evidence counts by time and not by frame, then a hysteresis in seconds and metres: quick to warn of
+ice, slow to clear. Whatever is missing, old, damaged, strange or doubtful becomes `unknown` with the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from edge_road.conditions import STATES, UNKNOWN
 from edge_road.config import StrictModel
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 from edge_road.runtime.quality import DECODE, EXPOSURE, OBSTRUCTED
-from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
+from edge_road.runtime.vehicle_inputs import NO_INPUTS, STANDING_MPS, VehicleInputs
 
 Belief = tuple[float, ...]
 """probabilities of STATES"""
@@ -64,6 +64,8 @@ class DecisionSettings(StrictModel):
     """from dry to wet and back"""
     clear_s: float = Field(default=0.8, ge=0)
     """to be icy no longer"""
+    clear_m: float = Field(default=5.0, ge=0, le=1000)
+    """and so far must be driven, when the speed is known: standing on one spot clears no road; 0: any"""
     fresh_s: float = Field(default=0.4, gt=0, le=60)
     """a state older than this is unknown; slow cameras get four periods, but at most 0.9 s"""
     reset_s: float = Field(default=1.0, gt=0)
@@ -103,6 +105,8 @@ class Past:
     shown: str = UNKNOWN
     candidate: str | None = None
     candidate_ns: int = 0
+    candidate_m: float = 0.0
+    """driven since the candidate came, as far as the speed is known"""
     trouble: tuple[str, ...] = ()
     """what is wrong with the newest frame"""
     trouble_ns: int = 0
@@ -131,7 +135,7 @@ def decide(
 ) -> tuple[Past, Decision]:
     """Take in the evidence (none: time has passed) and say what holds at `now_ns`."""
     if evidence is not None:
-        past = _take_in(past, evidence, now_ns, rules)
+        past = _take_in(past, evidence, now_ns, rules, inputs.speed_mps(now_ns))
     reasons = _reasons_for_unknown(past, now_ns, rules)
     if past.valid_ns is None or now_ns - past.valid_ns > rules.fresh_ns:
         return past, Decision(UNKNOWN, reasons or (NO_FRAMES,), None, None)
@@ -194,7 +198,7 @@ def _doubts(past: Past, state: str, ambient_c: float | None, settings: DecisionS
     return (*past.trouble, *(reason for reason, holds in found.items() if holds))
 
 
-def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules) -> Past:
+def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules, speed_mps: float | None) -> Past:
     captured_ns = evidence.captured_mono_ns
     is_new = past.seen_ns is None or captured_ns > past.seen_ns
     if not is_new or not 0 <= now_ns - captured_ns <= rules.fresh_ns:
@@ -209,7 +213,7 @@ def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules) -> Past:
     nearest = min(region.distance for region in judged)
     is_strange = not (nearest <= rules.settings.familiar_radii)  # NaN is strange
     past = replace(past, trouble=(), covered=len(judged) < len(evidence.regions))
-    return _observe(past, observed, float(is_strange), captured_ns, rules.settings)
+    return _observe(past, observed, float(is_strange), captured_ns, rules.settings, speed_mps)
 
 
 def _troubled(past: Past, trouble: tuple[str, ...], captured_ns: int) -> Past:
@@ -225,7 +229,12 @@ def is_distribution(observed: Belief) -> bool:
 
 
 def _observe(
-    past: Past, observed: Belief, strange: float, captured_ns: int, settings: DecisionSettings
+    past: Past,
+    observed: Belief,
+    strange: float,
+    captured_ns: int,
+    settings: DecisionSettings,
+    speed_mps: float | None,
 ) -> Past:
     gap_s = None if past.valid_ns is None else (captured_ns - past.valid_ns) / 1e9
     if gap_s is None or gap_s > settings.reset_s:
@@ -240,7 +249,7 @@ def _observe(
         strange=past.strange + weight * (strange - past.strange),
         valid_ns=captured_ns,
     )
-    return _hysteresis(past, captured_ns, settings)
+    return _hysteresis(past, captured_ns, _driven_m(speed_mps, gap_s), settings)
 
 
 def _update(belief: Belief, observed: Belief, gap_s: float, settings: DecisionSettings) -> Belief:
@@ -253,13 +262,23 @@ def _update(belief: Belief, observed: Belief, gap_s: float, settings: DecisionSe
     return tuple(w / total for w in weighed)
 
 
-def _hysteresis(past: Past, captured_ns: int, settings: DecisionSettings) -> Past:
+def _driven_m(speed_mps: float | None, gap_s: float) -> float | None:
+    """None: nobody knows."""
+    if speed_mps is None:
+        return None
+    return speed_mps * gap_s if speed_mps >= STANDING_MPS else 0.0
+
+
+def _hysteresis(past: Past, captured_ns: int, driven_m: float | None, settings: DecisionSettings) -> Past:
     target = _target(past, settings)
     if target == past.shown:
         return replace(past, candidate=None)
     if target != past.candidate:
-        past = replace(past, candidate=target, candidate_ns=captured_ns)
-    if captured_ns - past.candidate_ns < _hold_s(past.shown, target, settings) * 1e9:
+        past = replace(past, candidate=target, candidate_ns=captured_ns, candidate_m=0.0)
+    else:
+        past = replace(past, candidate_m=past.candidate_m + (driven_m or 0.0))
+    too_near = driven_m is not None and past.shown == "icy" and past.candidate_m < settings.clear_m
+    if too_near or captured_ns - past.candidate_ns < _hold_s(past.shown, target, settings) * 1e9:
         return past
     return replace(past, shown=target, candidate=None)
 

@@ -21,9 +21,7 @@ from edge_road.runtime.model import LoadedModel
 from edge_road.runtime.quality import QualitySettings, Seen, Verdict, check
 from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import Region, Vehicle
-from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
-
-STANDING_MPS = 1.0
+from edge_road.runtime.vehicle_inputs import NO_INPUTS, STANDING_MPS, VehicleInputs
 
 
 @dataclass(frozen=True)

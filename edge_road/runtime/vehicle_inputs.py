@@ -13,6 +13,8 @@ Value = TypeVar("Value")
 SPEED_S, AMBIENT_S, POSITION_S = 2.0, 120.0, 5.0
 """an older reading says nothing any more"""
 FASTEST_MPS = 150.0
+STANDING_MPS = 1.0
+"""slower than this is standing: receivers at rest tell small speeds"""
 COLDEST_C, WARMEST_C = -60.0, 70.0
 
 

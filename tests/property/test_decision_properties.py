@@ -18,6 +18,7 @@ from edge_road.runtime.decision import (
     rules_for,
 )
 from edge_road.runtime.evidence import Evidence, RegionEvidence
+from edge_road.runtime.vehicle_inputs import NO_INPUTS
 
 SECOND = 10**9
 RULES = rules_for(DecisionSettings(), confidence_threshold=0.6, period_s=0.05)
@@ -167,3 +168,22 @@ def test_no_flapping_faster_than_the_hysteresis(shares: list[tuple[float, ...]],
             assert announced_ns is not None
             assert at_ns - announced_ns >= RULES.settings.clear_s * SECOND
         before = past.shown
+
+
+SPEEDS = st.one_of(st.none(), st.floats(0, 60))
+
+
+@given(st.lists(st.tuples(SHARES, SPEEDS), min_size=2, max_size=60), st.floats(0, 30), st.integers(2, 30))
+def test_ice_is_cleared_only_by_a_frame_that_knows_no_speed_or_after_the_distance(
+    frames: list[tuple[tuple[float, ...], float | None]], clear_m: float, fps: int
+) -> None:
+    """No more is driven since the announcement than the sum over all frames: it keeps its own account."""
+    rules = rules_for(DecisionSettings(clear_m=clear_m), confidence_threshold=0.6, period_s=0.05)
+    past, driven_m = Past(), 0.0
+    for number, (probabilities, speed_mps) in enumerate(frames):
+        at_ns, before = number * SECOND // fps, past.shown
+        inputs = NO_INPUTS if speed_mps is None else NO_INPUTS.with_speed(speed_mps, at_ns)
+        past, _ = decide(past, frame(at_ns, probabilities), at_ns, rules, inputs)
+        driven_m = driven_m + (speed_mps or 0.0) / fps if before == "icy" else 0.0
+        if before == "icy" and past.shown != "icy":
+            assert speed_mps is None or driven_m >= clear_m - 1e-6

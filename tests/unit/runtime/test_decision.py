@@ -42,6 +42,7 @@ class Drive:
     def __init__(self, rules: Rules = RULES) -> None:
         self.rules, self.past, self.now_s = rules, Past(), 100.0
         self.decisions: list[tuple[float, Decision]] = []
+        self.speed_mps: float | None = None
 
     def see(self, what: str | tuple[float, ...], seconds: float, *problems: str) -> Decision:
         probabilities = SURE[what] if isinstance(what, str) else what
@@ -55,7 +56,10 @@ class Drive:
         return self._decide(None)
 
     def _decide(self, evidence: Evidence | None) -> Decision:
-        self.past, decision = decide(self.past, evidence, round(self.now_s * SECOND), self.rules)
+        now_ns, inputs = round(self.now_s * SECOND), VehicleInputs()
+        if self.speed_mps is not None:
+            inputs = inputs.with_speed(self.speed_mps, now_ns)
+        self.past, decision = decide(self.past, evidence, now_ns, self.rules, inputs)
         self.decisions.append((self.now_s, decision))
         return decision
 
@@ -86,6 +90,53 @@ def test_ice_is_announced_within_a_second_and_cleared_no_sooner_than_configured(
     cleared_s = drive.now_s
     drive.see("dry", 5.0)
     assert 0.8 <= first_time(drive, "dry", cleared_s) <= 1.5
+
+
+def icy_drive(speed_mps: float | None, **settings: float) -> Drive:
+    drive = Drive(rules_for(DecisionSettings(**settings), confidence_threshold=0.6, period_s=0.1))
+    drive.see("icy", 3.0)
+    drive.speed_mps = speed_mps
+    return drive
+
+
+@pytest.mark.parametrize("speed_mps", [0.0, 0.99])
+def test_a_vehicle_that_stands_clears_no_ice_until_it_has_driven(speed_mps: float) -> None:
+    drive = icy_drive(speed_mps, clear_m=10.0)
+    assert drive.see("dry", 60.0) == Decision("icy", ("changing",), drive.past.belief, drive.past.valid_ns)
+    drive.speed_mps = 5.0
+    began_s = drive.now_s
+    assert drive.see("dry", 1.9).state == "icy"
+    assert drive.see("dry", 0.2).state == "dry"
+    assert first_time(drive, "dry", began_s) == pytest.approx(2.0, abs=0.11)
+
+
+@pytest.mark.parametrize(
+    ("speed_mps", "clear_m", "least_s", "most_s"),
+    [(1.0, 5.0, 5.0, 6.0), (50.0, 5.0, 0.8, 1.5), (None, 1000.0, 0.8, 1.5), (0.0, 0.0, 0.8, 1.5)],
+)
+def test_ice_is_cleared_after_the_time_and_after_the_distance_if_that_is_known(
+    speed_mps: float | None, clear_m: float, least_s: float, most_s: float
+) -> None:
+    drive = icy_drive(speed_mps, clear_m=clear_m)
+    began_s = drive.now_s
+    drive.see("dry", 10.0)
+    assert least_s <= first_time(drive, "dry", began_s) <= most_s
+
+
+def test_the_distance_begins_anew_when_ice_comes_back() -> None:
+    drive = icy_drive(5.0, clear_m=10.0)
+    drive.see("dry", 2.0)
+    assert drive.see("icy", 1.0).reasons == ()
+    assert drive.see("dry", 2.0).state == "icy"
+    assert drive.see("dry", 1.0).state == "dry"
+
+
+def test_a_vehicle_that_stands_is_warned_of_ice_and_told_of_rain_as_ever() -> None:
+    drive = Drive()
+    drive.speed_mps = 0.0
+    assert drive.see("dry", 1.0).state == "dry"
+    assert drive.see("wet", 2.0).state == "wet"
+    assert drive.see("icy", 1.0).state == "icy"
 
 
 @pytest.mark.parametrize(
