@@ -26,6 +26,7 @@ LARGEST_PLAN_BYTES = 2**30
 RTX = "rtx "
 LAYERS = ".layers"
 MARKS = (".refused", ".opening")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 Device = Literal["gpu", "dla0", "dla1"]
 
 
@@ -167,7 +168,7 @@ class EngineStore:
         with contextlib.suppress(OSError):
             return refused.read_text(errors="replace")[:1000].strip()
         with contextlib.suppress(OSError):
-            return "the process ended while it was opened" if _has_ended(opening.read_bytes()) else None
+            return "the process ended while it was opened" if _crashed(opening.read_bytes()) else None
         return None
 
     @contextlib.contextmanager
@@ -175,7 +176,7 @@ class EngineStore:
         """A crash inside leaves a mark, so that a plan cannot end the same daemon twice."""
         mark = self.folder / f"{record.plan_file}.opening"
         with contextlib.suppress(OSError):
-            write_atomically(mark, str(os.getpid()).encode())
+            write_atomically(mark, b"%d %s" % (os.getpid(), _boot_id()))
         try:
             yield
         finally:
@@ -249,9 +250,22 @@ def wanted_key(
     )
 
 
-def _has_ended(process: bytes) -> bool:
-    """Another process may be opening the same plan right now; a mark under our own number is an old one."""
-    return process == str(os.getpid()).encode() or not os.path.exists(b"/proc/" + (process or b"none"))
+def _crashed(mark: bytes) -> bool:
+    """Another process may be opening the same plan right now; a mark under our own number is an old one.
+
+    A mark of an earlier boot is no evidence: a power cut ends every process.
+    """
+    process, _, boot = mark.partition(b" ")
+    if boot not in (b"", _boot_id()):
+        return False
+    return process == b"%d" % os.getpid() or not os.path.exists(b"/proc/" + (process or b"none"))
+
+
+def _boot_id() -> bytes:
+    """Of this boot of the machine; nothing where the kernel does not tell."""
+    with contextlib.suppress(OSError):
+        return BOOT_ID.read_bytes().strip()
+    return b""
 
 
 def _record_bytes(record: EngineRecord) -> bytes:

@@ -20,6 +20,8 @@ from edge_road.bundle import Bundle, load_bundle
 from edge_road.errors import BackendError
 from edge_road.files import sha256
 
+THIS_BOOT = engine_store.BOOT_ID.read_text().strip()
+
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
@@ -199,13 +201,14 @@ def test_with_nothing_before_it_onnx_runtime_serves_and_the_reason_stays(
     assert store.why_refused(record) is None
 
 
-@pytest.mark.parametrize("process", ["", "999999999", str(os.getpid())], ids=["none", "gone", "ours"])
+@pytest.mark.parametrize("mark", ["", "999999999", str(os.getpid())], ids=["none", "gone", "ours"])
+@pytest.mark.parametrize("boot", ["", f" {THIS_BOOT}"], ids=["boot not told", "this boot"])
 def test_a_plan_that_ended_the_process_is_not_opened_twice(
-    process: str, bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+    mark: str, boot: str, bundle: Bundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a container the new process may well have the number of the old one."""
     record = put(store, key_of(bundle), plan_of(conv_bytes()))
-    (store.folder / f"{record.plan_file}.opening").write_text(process)  # what a crash leaves
+    (store.folder / f"{record.plan_file}.opening").write_text(mark + boot)  # what a crash leaves
     monkeypatch.setattr(Runtime, "deserialize_cuda_engine", lambda *_: pytest.fail("it crashed here before"))
     opened = open_best(bundle, "float32", store)
     assert opened.degraded == "an engine failed here before: the process ended while it was opened"
@@ -215,8 +218,23 @@ def test_a_plan_that_another_process_is_opening_right_now_is_opened_too(
     bundle: Bundle, store: EngineStore
 ) -> None:
     record = put(store, key_of(bundle), plan_of(conv_bytes()))
-    (store.folder / f"{record.plan_file}.opening").write_text(str(os.getppid()))
+    (store.folder / f"{record.plan_file}.opening").write_text(f"{os.getppid()} {THIS_BOOT}")
     assert open_best(bundle, "float32", store).degraded is None
+
+
+def test_a_power_cut_while_a_plan_was_opened_is_not_held_against_it(
+    bundle: Bundle, store: EngineStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = put(store, key_of(bundle), plan_of(conv_bytes()))
+    mark = store.folder / f"{record.plan_file}.opening"
+    with store.opening(record):
+        left = mark.read_bytes()
+    mark.write_bytes(left)
+    assert store.why_refused(record) == "the process ended while it was opened"
+    (tmp_path / "boot_id").write_text("the next boot\n")
+    monkeypatch.setattr(engine_store, "BOOT_ID", tmp_path / "boot_id")
+    assert open_best(bundle, "float32", store).degraded is None
+    assert not mark.exists()
 
 
 def test_a_fallback_that_was_put_there_for_another_machine_is_never_opened(
