@@ -53,6 +53,40 @@ WORDS = {
 
 @pytest.mark.slow
 @retried_on_a_busy_machine
+def test_a_camera_ten_times_faster_than_the_model_costs_frames_and_not_freshness(
+    tmp_path: Path, fault_row: FaultRow
+) -> None:
+    """20 pictures a second before answers that take half a second: each is of the newest picture."""
+    period_ms, frames = 50.0, 20
+    patient = pattern_vehicle(fps=20, decision={"fresh_s": 3.0, "reset_s": 5.0})
+    with Daemon(tmp_path, vehicle=patient, environment={"EDGE_ROAD_FAULT": "model.slow@0-600"}) as daemon:
+        daemon.wait_for(lambda m: len(answers(daemon)) > frames)
+        assert daemon.stop() == 0
+    answered = answers(daemon)[1:]  # before the first one the model was loaded
+    ages_ms = np.array([m.age_ms for m in answered], float)
+    inferences_ms = np.array([m.stage_ms["predict"] for m in answered])
+    assert inferences_ms.min() >= 10 * period_ms
+    assert np.percentile(ages_ms, 99) <= (period_ms + 1.5 * inferences_ms.max()) * crowding()
+    waited_ms = ages_ms - inferences_ms
+    assert np.median(waited_ms) <= 1.3 * period_ms, waited_ms  # the second one in a queue is older
+    took_ms = ((answered[-1].captured_mono_ns or 0) - (answered[0].captured_mono_ns or 0)) / 1e6
+    came, dropped = took_ms / period_ms, answered[-1].dropped - answered[0].dropped
+    assert dropped == pytest.approx(came - (len(answered) - 1), rel=0.1)
+    note = f"frame age p99 {np.percentile(ages_ms, 99):.0f} ms, {dropped} of {came:.0f} dropped and counted"
+    fault_row(13, "20 fps before a model of 500 ms", state="", how="a whole daemon", note=note)
+
+
+def answers(daemon: Daemon) -> list[RoadState]:
+    """The first message of each judged picture."""
+    first = dict[int, RoadState]()
+    for message in daemon.messages:
+        if message.captured_mono_ns is not None and "predict" in message.stage_ms:
+            first.setdefault(message.captured_mono_ns, message)
+    return list(first.values())
+
+
+@pytest.mark.slow
+@retried_on_a_busy_machine
 def test_a_drive_full_of_trouble_tells_each_in_time_and_never_makes_a_state_of_it(
     tmp_path: Path, fault_row: FaultRow
 ) -> None:
