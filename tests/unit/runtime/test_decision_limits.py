@@ -63,6 +63,7 @@ def test_certainty_is_a_distribution_and_a_little_rounding_is_forgiven() -> None
     assert is_distribution((1.0005, 0.0, 0.0))
     assert not is_distribution((1.002, 0.0, 0.0))
     assert not is_distribution((0.5, 0.5))
+    assert not is_distribution((1e308, 1e308, 1e308))
 
 
 @pytest.mark.parametrize(("gap_s", "power"), [(0.05, 0.5), (0.1, 1.0), (0.5, 1.0)])
@@ -122,6 +123,20 @@ def test_without_smoothing_the_confidence_is_that_of_the_last_frame_and_never_ab
     past = seen(seen(Past(), 1.0, DRY, rules=rules()), 1.1, (0.7, 0.3, 0.0), rules=rules())
     assert past.confidence == pytest.approx(0.7)
     assert seen(past, 1.2, (1.0005, 0.0, 0.0), rules=rules()).confidence == 1.0
+
+
+def test_strange_pictures_must_be_more_than_half() -> None:
+    past = seen(Past(), 1.0, DRY, rules=rules())
+    assert said(replace(past, strange=0.5), 1.0, rules()) == ("dry", ())
+    assert said(replace(past, strange=0.51), 1.0, rules()) == (UNKNOWN, ("unfamiliar",))
+
+
+@pytest.mark.parametrize(("early_ns", "state"), [(0, "dry"), (1, "icy")])
+def test_ice_is_cleared_at_the_very_nanosecond(early_ns: int, state: str) -> None:
+    slow = rules(clear_s=0.8)
+    past = replace(seen(Past(), 1.7, DRY, rules=slow), shown="icy", candidate="dry")
+    past = replace(past, candidate_ns=SECOND + early_ns)
+    assert seen(past, 1.8, DRY, rules=slow).shown == state
 
 
 def test_a_change_is_over_when_it_is_made_and_ice_has_its_own_patience() -> None:
