@@ -92,8 +92,6 @@ class DiscriminativeMethod(LargeMarginMethod, SphereSettings):
     """weight of the copies' distance to the clean centroids; 0: no gaussian copies are made"""
     perturbation: Literal["gaussian", "spider"] = "gaussian"
     """spider: copies of tau and xi, which also learn their softened labels"""
-    teach_copies: bool = False
-    """gaussian copies also learn their labels, as those of clean_noisy do; the paper only aligns them"""
     sigma: Probability = 40 / 255
     """of gaussian copies: standard deviation, in [0, 1] pixel units"""
     passes: Passes = "two"

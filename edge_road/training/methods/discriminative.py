@@ -30,9 +30,9 @@ class Discriminative(Method):
     def forward(
         self, model: RoadModel, images_BCHW: Tensor, labels_B: Tensor, generator: torch.Generator
     ) -> Step:
-        """Softmax on the clean images plus Eq. 13; copies that teach labels bring a loss of their own."""
+        """Softmax on the clean images plus Eq. 13; SPIDER's copies also bring their own loss."""
         ours = self.settings
-        copies_BCHW, targets = self._copies(images_BCHW, labels_B, generator)
+        copies_BCHW, targets_BC = self._copies(images_BCHW, labels_B, generator)
         (q_BD, logits_BC), noisy = self._outputs(model, images_BCHW, copies_BCHW)
         softmax = self.cross_entropy(logits_BC, labels_B)
         q_BD, labels_B = gather_with_gradient(q_BD), gather_with_gradient(labels_B)
@@ -48,8 +48,8 @@ class Discriminative(Method):
             noisy_BD = gather_with_gradient(noisy.features_BD)
             apart = losses.alignment(noisy_BD, labels_B, compact_CD, ours.delta_v)
             terms["alignment"] = ours.lambda_align * apart
-        if noisy and targets is not None:
-            terms["copies"] = self.cross_entropy(noisy.logits_BC, targets)
+        if noisy and targets_BC is not None:
+            terms["spider"] = self.cross_entropy(noisy.logits_BC, targets_BC)
         return step_of(terms, logits_BC)
 
     def _copies(
@@ -58,11 +58,9 @@ class Discriminative(Method):
         """The perturbed images, unless nothing is learnt of them, and the labels that they teach, if any."""
         if self.spheres:
             return self.spheres.around(images_BCHW, labels_B, generator)
-        ours = self.settings
-        if ours.lambda_align == 0 and not ours.teach_copies:
+        if self.settings.lambda_align == 0:
             return None, None
-        copies_BCHW = add_gaussian_noise(images_BCHW, ours.sigma, generator)
-        return copies_BCHW, labels_B if ours.teach_copies else None
+        return add_gaussian_noise(images_BCHW, self.settings.sigma, generator), None
 
     def _outputs(
         self, model: RoadModel, images_BCHW: Tensor, copies_BCHW: Tensor | None

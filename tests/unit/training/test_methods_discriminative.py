@@ -14,7 +14,7 @@ from edge_road.nn.backbone import Backbone
 from edge_road.nn.centroids import batch_centroids
 from edge_road.nn.model import Output, RoadModel
 from edge_road.nn.noise import add_gaussian_noise
-from edge_road.recipe_method import CleanNoisyMethod, DiscriminativeMethod
+from edge_road.recipe_method import DiscriminativeMethod
 from edge_road.training.methods import build_method
 from edge_road.training.methods.base import forward_pair
 from edge_road.training.methods.discriminative import Discriminative
@@ -119,14 +119,6 @@ def test_with_nothing_to_align_no_noisy_pass_is_made(images: Tensor) -> None:
     step = method_of(lambda_align=0.0)(model, images, LABELS, seeded())
     assert len(model.seen) == 1
     assert "alignment" not in step.terms
-
-
-def test_copies_that_learn_their_labels_and_nothing_else_make_it_clean_noisy(images: Tensor) -> None:
-    nothing_else = {"alpha": 0, "beta": 0, "gamma_reg": 0, "lambda_align": 0}
-    ours = method_of(**nothing_else, teach_copies=True)(Recorder(), images, LABELS, seeded())
-    rival = build_method(CleanNoisyMethod(name="clean_noisy"), classes=3, features=6)
-    theirs = rival(Recorder(), images, LABELS, seeded())
-    torch.testing.assert_close(ours.total, 2 * theirs.total)
 
 
 def test_one_joint_pass_equals_two_where_no_batch_norm_tells_them_apart(images: Tensor) -> None:

@@ -66,7 +66,7 @@ def test_discriminative_with_spider_aligns_its_copies_and_learns_their_labels() 
     model, settings = Recorder(), {"tau": 8.0, "xi": 0.1}
     step = method_of("discriminative", perturbation="spider", **settings)(model, IMAGES, LABELS, seeded())
     alone = method_of("spider", **settings)(Recorder(), IMAGES, LABELS, seeded())
-    assert torch.allclose(step.terms["copies"], alone.total)
+    assert torch.allclose(step.terms["spider"], alone.total)
     clean, copies = model.seen
     assert torch.equal(clean, IMAGES)
     plain = method_of("discriminative", lambda_align=0.0)(Recorder(), IMAGES, LABELS, seeded())
@@ -81,7 +81,7 @@ def test_copies_that_are_not_aligned_still_teach_their_labels() -> None:
     asked = method_of("discriminative", perturbation="spider", lambda_align=0.0, tau=8.0, xi=0.1)
     step = asked(Recorder(), IMAGES, LABELS, seeded())
     alone = method_of("spider", tau=8.0, xi=0.1)(Recorder(), IMAGES, LABELS, seeded())
-    assert torch.allclose(step.terms["copies"], alone.total)
+    assert torch.allclose(step.terms["spider"], alone.total)
     assert step.terms["alignment"] == 0.0
 
 
