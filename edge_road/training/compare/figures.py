@@ -62,4 +62,4 @@ def feature_maps(answers: Mapping[str, Answers], classes: Sequence[str]) -> byte
 
 def _spread(pictures: int) -> Labels:
     """Evenly over a test set: a map of all of a large one would take hours."""
-    return np.linspace(0, pictures - 1, min(pictures, MOST_PICTURES)).round().astype(np.int64)
+    return np.linspace(0, pictures - 1, min(pictures, MOST_PICTURES), dtype=np.int64)
