@@ -178,7 +178,7 @@ def test_the_script_itself_killed_and_resumed_by_name(
         [*script, "--resume"], env=environment, capture_output=True, text=True, timeout=200, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert_same(tmp_path / "runs" / "kill-0001", whole)
+    assert_same(tmp_path / "runs" / "tiny-0001", whole)
 
 
 def test_a_full_disk_stops_with_a_reason_and_the_run_continues_later(

@@ -9,6 +9,7 @@ import pytest
 from daemon_harness import Daemon, pattern_vehicle
 
 from edge_road.errors import ConfigError
+from edge_road.road_state import parse_message
 from edge_road.runtime.replay import comparable, main, replay
 from edge_road.synthetic.score import score_messages
 
@@ -35,7 +36,7 @@ def test_a_replay_is_scored_by_the_states_of_a_rendered_drive(
     assert main([str(recording), "--truth", str(truth)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == len(daemon.messages)
-    score = score_messages(daemon.messages, truth)
+    score = score_messages([parse_message(line) for line in out.splitlines()], truth)
     assert f"drive        {score.right_share:.1%} of the seconds right" in err
     assert f"ice          {score.of_ice}" in err
 
