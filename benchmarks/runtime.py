@@ -28,10 +28,11 @@ from benchmarks.package_size import installed_mb
 from benchmarks.peers.setup import python_of_peers, version_of_peer
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.runtime_daemon import FASTEST_HZ, watch_daemon
-from benchmarks.runtime_material import BRIGHTNESS, ROOT, Material, write_models, write_video
+from benchmarks.runtime_material import BRIGHTNESS, ROOT, Material, write_decoded, write_models, write_video
 
-OURS, PACED, LIMIT, PEER = (
+OURS, DECODED, PACED, LIMIT, PEER = (
     "edge_road",
+    "edge_road, decoded frames",
     "edge_road at 25 frames/s",
     "bare ONNX Runtime loop",
     "Ultralytics predict",
@@ -63,7 +64,7 @@ class Plan:
     """none: all that are there"""
 
 
-QUICK = Plan(seconds=0.5, rounds=1, backbone=BRIGHTNESS, side=64, rivals=(LIMIT, OURS))
+QUICK = Plan(seconds=0.5, rounds=1, backbone=BRIGHTNESS, side=64, rivals=(LIMIT, OURS, DECODED))
 
 
 def measure(plan: Plan) -> Outcome:
@@ -73,7 +74,7 @@ def measure(plan: Plan) -> Outcome:
         (material.home / "backbone").write_text(plan.backbone)
         camera_hz = _write_videos(material, plan)
         rivals = _rivals(material, plan)
-        measured = take_turns(rivals, plan.rounds, optional=rivals.keys() - {OURS, LIMIT})
+        measured = take_turns(rivals, plan.rounds, optional=rivals.keys() - {OURS, DECODED, LIMIT})
     outcome = _outcome(measured, plan)
     outcome.notes.append(
         f"the camera of {OURS} gives {camera_hz} frames a second: a tenth above the limit, at most 240"
@@ -90,14 +91,14 @@ def _write_videos(material: Material, plan: Plan) -> int:
     camera_hz = min(round(1.1 * limit), int(FASTEST_HZ))
     write_video(material.home / "slow.mp4", 25, seconds=8)
     write_video(material.video, camera_hz, 1.5 * plan.seconds + 2)
+    write_decoded(material.video, material.home / "decoded.nut", camera_hz)
     return camera_hz
 
 
 def _rivals(material: Material, plan: Plan) -> dict[str, Callable[[], Figures]]:
-    slow = material.home / "slow.mp4"
+    videos = {OURS: material.video, DECODED: material.home / "decoded.nut", PACED: material.home / "slow.mp4"}
     rivals: dict[str, Callable[[], Figures]] = {
-        OURS: partial(_daemon, material, material.video, plan),
-        PACED: partial(_daemon, material, slow, plan),
+        title: partial(_daemon, material, video, plan) for title, video in videos.items()
     }
     for title, name in LOOPS.items():
         rivals[title] = partial(_loop, name, material, plan, plan.seconds)
@@ -187,7 +188,7 @@ def _row(
 
 def _stages(measured: dict[str, list[Figures]]) -> Table:
     """Where the time of a frame goes in our daemon; what is left of its latency is waiting and hand-over."""
-    columns = [name for name in (OURS, PACED) if name in measured]
+    columns = [name for name in (OURS, DECODED, PACED) if name in measured]
     names = [name for name in measured[OURS][0] if name.startswith("stage ")]
     rows = [
         (name.removeprefix("stage "), *(_column(measured[rival], name).text(2) for rival in columns))
@@ -200,10 +201,11 @@ def _stages(measured: dict[str, list[Figures]]) -> Table:
 
 
 def _claims(measured: dict[str, list[Figures]]) -> list[Claim]:
-    def against(rival: str, name: str) -> Spread:
-        return ratio(_values(measured[OURS], name), _values(measured[rival], name))
+    def against(rival: str, name: str, ours: str = OURS) -> Spread:
+        return ratio(_values(measured[ours], name), _values(measured[rival], name))
 
-    claims = [Claim("our frames/s / the bare loop's", against(LIMIT, "fps"), least=0.9)]
+    on_decoded = against(LIMIT, "fps", DECODED)
+    claims = [Claim("our frames/s / the bare loop's, both on decoded frames", on_decoded, least=0.9)]
     if PEER in measured:
         claims += [
             Claim("our frames/s / Ultralytics'", against(PEER, "fps"), least=1.0),

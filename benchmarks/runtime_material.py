@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ VIDEOS = ROOT.parent / "shared" / "data" / "video"
 SIZE = (540, 960)
 FRAMES = 120
 BRIGHTNESS = "brightness"
+
+DECODED_FRAMES = 200
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,20 @@ def write_video(path: Path, fps: int, seconds: float) -> str:
         _render(source)
     _repeat(source, path, fps, round(fps * seconds))
     return source.name
+
+
+def write_decoded(video: Path, path: Path, fps: int) -> None:
+    """The first pictures of a video as a CSI camera gives them: decoded, in the planes of YUV 4:2:0."""
+    import av
+
+    with av.open(str(video)) as opened, av.open(str(path), "w", format="nut") as out:
+        given = opened.streams.video[0]
+        stream: Any = out.add_stream("rawvideo", rate=fps)
+        stream.width, stream.height, stream.pix_fmt = given.width, given.height, "yuv420p"
+        for number, picture in enumerate(islice(opened.decode(given), DECODED_FRAMES)):
+            picture.pts, picture.time_base = number, Fraction(1, fps)
+            out.mux(stream.encode(picture.reformat(format="yuv420p")))
+        out.mux(stream.encode(None))
 
 
 def _repeat(source: Path, target: Path, fps: int, frames: int) -> None:

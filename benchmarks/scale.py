@@ -14,6 +14,7 @@ import gc
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from time import perf_counter, process_time
 
 import numpy as np
@@ -40,6 +41,7 @@ LARGE = {"check data": (1_000, 10_000, 100_000)}
 QUICK: dict[str, tuple[int, ...]] = {
     name: (1_000, 2_000) if name in ("index names", "walk folders") else (100, 400) for name in SIZES
 }
+ROUNDS = 3
 TOLERANCE = 1.1
 """caches and the collector of garbage make even a plain loop a little slower per item when it is long"""
 BESIDE_MANY = 0.2
@@ -47,20 +49,21 @@ Point = tuple[int, float, float]
 
 
 def measure(sizes: dict[str, tuple[int, ...]], *, torchrun: bool = True, quick: bool = False) -> Outcome:
-    curves = {name: _curve(name, chosen, warm_up=not quick) for name, chosen in sizes.items()}
+    rounds = {name: _rounds(name, chosen, 1 if quick else ROUNDS) for name, chosen in sizes.items()}
+    curves = {name: [_median(points) for points in zip(*found)] for name, found in rounds.items()}
     fitted = {name: exponent([(n, cpu) for n, cpu, _ in points]) for name, points in curves.items()}
-    steepness = {name: _steepness(points) for name, points in curves.items()}
+    steepness = {name: [_steepness(points) for points in found] for name, found in rounds.items()}
     outcome = Outcome(
         name="scale",
         title="Scale: how cost grows",
         method=(
-            "Processor seconds (and seconds of the clock) for n names, files, events or pictures; the "
-            "exponent p of n^p is fitted over all sizes. A full outbox is used for "
+            "Processor seconds (and seconds of the clock) for n names, files, events or pictures, medians "
+            f"of {ROUNDS} rounds; the exponent p of n^p is fitted over all sizes. A full outbox is used for "
             f"{OPERATIONS} events while n others wait."
         ),
         tables=[Table("Growth", ("", "n", "CPU s", "s", "µs each", "exponent"), _rows(curves, fitted))],
         claims=[
-            Claim(f"{name}: exponent of seconds / log n", Spread.of([steepness[name]]), most=_most(name))
+            Claim(f"{name}: exponent of seconds / log n", Spread.of(steepness[name]), most=_most(name))
             for name in curves
         ],
         figures={"points": curves, "exponents": fitted},
@@ -77,14 +80,22 @@ def _most(name: str) -> float:
     return BESIDE_MANY if name == "use a full outbox" else TOLERANCE
 
 
-def _curve(name: str, sizes: Sequence[int], *, warm_up: bool) -> list[Point]:
+def _rounds(name: str, sizes: Sequence[int], times: int) -> list[list[Point]]:
     """After one that is not counted: the first also imports what it needs."""
-    if warm_up:
+    if times > 1:
         point_of(name, min(1_000, sizes[0]))
+    return [_curve(name, sizes) for _ in range(times)]
+
+
+def _curve(name: str, sizes: Sequence[int]) -> list[Point]:
     points = [point_of(name, size) for size in sizes]
     for size, cpu_s, seconds in points:
         print(f"  {name:<20}{size:>10,}{cpu_s:>9.2f} CPU s{seconds:>9.2f} s", flush=True)
     return points
+
+
+def _median(points: Sequence[Point]) -> Point:
+    return points[0][0], median(cpu_s for _, cpu_s, _ in points), median(seconds for *_, seconds in points)
 
 
 def point_of(name: str, size: int) -> Point:

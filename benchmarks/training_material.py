@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,8 @@ class Plan:
     rounds: int = 5
     size: int = 192
     batch: int = 64
-    threads: int = 1
-    pictures: int = 192
+    threads: int = os.cpu_count() or 1
+    pictures: int = 512
     backbone: str = "tf_mobilenetv3_small_100"
     peers: bool = True
     cost: bool = True

@@ -22,6 +22,8 @@ LARGEST_MODEL_BYTES = 256 * 2**20
 MOST_NODES = 5_000
 MOST_ELEMENTS = 64 * 2**20
 """of one tensor, for one image"""
+MOST_SHAPE_NUMBERS = 64
+"""a tensor of more numbers says nothing about the size of another"""
 LARGEST_OPSET = 20
 DOMAINS = ("", "ai.onnx")
 
@@ -173,14 +175,26 @@ def _check_sizes(model: onnx.ModelProto, where: object) -> None:
 
 
 def _for_one_image(model: onnx.ModelProto) -> onnx.ModelProto:
-    """With a batch of 1 every size is a number; what the file claims of its inner tensors is dropped."""
-    one_image = type(model)()
-    one_image.CopyFrom(model)
-    del one_image.graph.value_info[:]
-    for value in (*one_image.graph.input, *one_image.graph.output):
+    """With a batch of 1 every size is a number; what the file claims of its inner tensors is dropped.
+
+    Large weights become inputs of their size: sizes never depend on them, and copies would cost memory.
+    """
+    import onnx
+
+    one_image = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    graph = one_image.graph
+    graph.name = model.graph.name
+    for part in ("node", "input", "output"):
+        getattr(graph, part).extend(getattr(model.graph, part))
+    for value in (*graph.input, *graph.output):
         sizes = value.type.tensor_type.shape.dim
         if len(sizes) > 0 and sizes[0].dim_value < 1:
             sizes[0].dim_value = 1
+    for tensor in model.graph.initializer:
+        if math.prod(tensor.dims) <= MOST_SHAPE_NUMBERS:
+            graph.initializer.append(tensor)
+        else:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     return one_image
 
 

@@ -32,9 +32,11 @@ class OnnxPredictor:
         name: str,
         threads: int = 1,
         providers: Sequence[str] = CPU,
+        largest_batch: int = LARGEST_BATCH,
     ) -> None:
+        """`largest_batch` images go through at once; the runtime keeps the memory that they took."""
         check_onnx(model_bytes, where=name)
-        self._name, self._classes, self._size = name, classes, size
+        self._name, self._classes, self._size, self._largest_batch = name, classes, size, largest_batch
         self._session = open_session(model_bytes, name, threads, providers)
         self._batch, self._features = self._check_interface()
 
@@ -45,6 +47,7 @@ class OnnxPredictor:
         precision: Precision = "float32",
         threads: int = 1,
         providers: Sequence[str] = CPU,
+        largest_batch: int = LARGEST_BATCH,
     ) -> OnnxPredictor:
         manifest = bundle.manifest
         if manifest.input_name != INPUT_NAME or set(manifest.outputs) != set(OUTPUT_NAMES):
@@ -61,6 +64,7 @@ class OnnxPredictor:
             name=f"onnx {precision} on {_short(providers[0])}",
             threads=threads,
             providers=providers,
+            largest_batch=largest_batch,
         )
         predictor._check_manifest(manifest.input_shape, manifest.outputs["features"])
         return predictor
@@ -88,7 +92,7 @@ class OnnxPredictor:
         if len(images_NHWC) == 0:
             classes, features = np.zeros((0, len(self._classes)), np.float32), (0, self._features)
             return Prediction(classes, classes, np.zeros(features, np.float32))
-        step = self._batch or LARGEST_BATCH
+        step = self._batch or self._largest_batch
         return join([self._run(images_NHWC[i : i + step]) for i in range(0, len(images_NHWC), step)])
 
     def _run(self, images_NHWC: Images) -> Prediction:
@@ -150,6 +154,7 @@ def open_session(model_bytes: bytes, name: str, threads: int = 1, providers: Seq
         session = onnxruntime.InferenceSession(model_bytes, options, providers=list(providers))
     except Exception as error:  # the runtime's errors share no narrower base
         raise BackendError("ONNX Runtime refuses the model", where=name, got=_one_line(error)) from None
+    session._model_bytes = None  # kept to open the model once more elsewhere, which must never happen
     # The runtime falls back to the CPU without an error when a provider cannot start.
     _check_providers(session.get_providers(), providers, name)
     return session

@@ -130,11 +130,8 @@ def _open(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> LoadedModel
 
 
 def _loaded(bundle: Bundle, predictor: Predictor, precision: Precision) -> LoadedModel:
-    artefact = bundle.artefact(precision)
-
-    def self_test() -> float:
-        return check_probe(predictor, bundle.probe(), precision)
-
+    artefact, probe = bundle.artefact(precision), bundle.probe()
+    self_test = partial(check_probe, predictor, probe, precision)  # holds no bytes of the bundle's models
     self_test()
     return LoadedModel(
         predictor,
@@ -147,16 +144,16 @@ def _loaded(bundle: Bundle, predictor: Predictor, precision: Precision) -> Loade
 
 
 def _predictor(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> Predictor:
+    batch = max(1, len(vehicle.regions))
     if candidate.backend == "tensorrt":
         from edge_road.backends.engine_life import open_engine
         from edge_road.backends.engine_store import store_of
 
-        batch = max(1, len(vehicle.regions))
         return open_engine(bundle, candidate.precision, store_of(bundle.path), batch=batch)
     from edge_road.backends.onnxrt import OnnxPredictor
 
     providers = PROVIDERS[candidate.backend]
-    return OnnxPredictor.from_bundle(bundle, candidate.precision, vehicle.threads, providers)
+    return OnnxPredictor.from_bundle(bundle, candidate.precision, vehicle.threads, providers, batch)
 
 
 def _fake() -> LoadedModel:

@@ -30,7 +30,7 @@ from edge_road.runtime.sources import Source, source_for
 from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import WorkerLimits
 from edge_road.runtime.vehicle_inputs import NO_INPUTS
-from edge_road.runtime.worker_limits import die_with, limit_ourselves
+from edge_road.runtime.worker_limits import die_with, give_back_memory, limit_ourselves
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     model, source = load_model(vehicle), source_for(vehicle.source, clock, setup.origin_mono_ns)
     if setup.rehearsal.faults:
         model, source = faulty_model(model, setup.rehearsal), FaultyCamera(source, setup.rehearsal)
+    give_back_memory()
     seat = ModelSeat(vehicle, model, link.send)
     slot = NewestFrameSlot[Seen]()
     preview, parts = Preview(vehicle), Parts(vehicle, seat.now.model)

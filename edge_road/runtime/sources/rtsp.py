@@ -8,6 +8,7 @@ from typing import Any
 import av
 import av.error
 import av.logging
+from av.video.reformatter import VideoReformatter
 
 from edge_road.clock import Clock, utc_text
 from edge_road.errors import CameraError
@@ -35,6 +36,7 @@ class RtspCamera:
         self.rejected = 0
         self._settings, self._clock = settings, clock
         self._container: Any = None
+        self._colours = VideoReformatter()  # kept: to set it up takes longer than to use it
         self._number = 0
 
     def open(self) -> None:
@@ -93,7 +95,8 @@ class RtspCamera:
         self._number += 1
         self._heard_ns = now_ns
         captured_ns = now_ns - round(self._lag.behind_s(now_ns / 1e9, picture.time) * 1e9)
-        return stamped(picture.to_ndarray(format="rgb24"), self._number, captured_ns, self._clock)
+        pixels = self._colours.reformat(picture, format="rgb24").to_ndarray()
+        return stamped(pixels, self._number, captured_ns, self._clock)
 
     def _is_held_back(self, now_ns: int, time_s: float | None) -> bool:
         """Whether it came much longer after the picture before than it was taken."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import av
 import av.error
+from av.video.reformatter import VideoReformatter
 
 from edge_road.clock import Clock
 from edge_road.errors import CameraError
@@ -29,6 +30,7 @@ class VideoFile:
         self.rejected = 0
         self._settings, self._clock = settings, clock
         self._container: Any = None
+        self._colours = VideoReformatter()  # kept: to set it up takes longer than to use it
         self._number = 0
 
     def open(self) -> None:
@@ -49,7 +51,8 @@ class VideoFile:
             self._start_ns += now_ns - due_ns
         self._next = None
         self._number += 1
-        return stamped(picture.to_ndarray(format="rgb24"), self._number - 1, now_ns, self._clock)
+        pixels = self._colours.reformat(picture, format="rgb24").to_ndarray()
+        return stamped(pixels, self._number - 1, now_ns, self._clock)
 
     def close(self) -> None:
         if self._container is not None:
