@@ -77,7 +77,7 @@ def measure(plan: Plan) -> Outcome:
         measured = take_turns(rivals, plan.rounds, optional=rivals.keys() - {OURS, DECODED, LIMIT})
     outcome = _outcome(measured, plan)
     outcome.notes.append(
-        f"the camera of {OURS} gives {camera_hz} frames a second: a tenth above the limit, at most 240"
+        f"the camera of {OURS} gives {camera_hz} frames a second: 5 % more than the limit, at most 240"
     )
     if missing := [] if plan.rivals else [title for title in (*LOOPS, PEER) if title not in measured]:
         outcome.notes.append(f"left out, because not installed or failed: {', '.join(missing)}")
@@ -85,10 +85,10 @@ def measure(plan: Plan) -> Outcome:
 
 
 def _write_videos(material: Material, plan: Plan) -> int:
-    """As fast as the bare loop and a tenth more: a camera that is never what limits, and wastes little."""
+    """A little faster than the bare loop: a camera that is never what limits, and wastes little."""
     write_video(material.video, 25, seconds=1)
-    limit = _loop("bare", material, plan, min(1.0, plan.seconds))["fps"]
-    camera_hz = min(round(1.1 * limit), int(FASTEST_HZ))
+    limit = _loop("bare", material, plan, min(3.0, plan.seconds))["fps"]
+    camera_hz = min(round(1.05 * limit), int(FASTEST_HZ))
     write_video(material.home / "slow.mp4", 25, seconds=8)
     write_video(material.video, camera_hz, 1.5 * plan.seconds + 2)
     write_decoded(material.video, material.home / "decoded.nut", camera_hz)
@@ -205,7 +205,14 @@ def _claims(measured: dict[str, list[Figures]]) -> list[Claim]:
         return ratio(_values(measured[ours], name), _values(measured[rival], name))
 
     on_decoded = against(LIMIT, "fps", DECODED)
-    claims = [Claim("our frames/s / the bare loop's, both on decoded frames", on_decoded, least=0.9)]
+    claims = [
+        Claim("our frames/s / the bare loop's, both on decoded frames", on_decoded, least=0.9),
+        Claim("worker, MB", _column(measured[OURS], "worker_mb"), most=200),
+        Claim("supervisor, MB", _column(measured[OURS], "supervisor_mb"), most=70),
+    ]
+    if PACED in measured:
+        beyond = _column(measured[PACED], "beyond_p99_ms")
+        claims.append(Claim("message after the stages of its frame, p99 ms, 25 frames/s", beyond, most=5.0))
     if PEER in measured:
         claims += [
             Claim("our frames/s / Ultralytics'", against(PEER, "fps"), least=1.0),

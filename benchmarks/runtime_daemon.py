@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import tomli_w
 
 from benchmarks.runtime_material import ROOT, Material
@@ -25,11 +26,11 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Sample:
-    """At one moment: processor seconds of supervisor and worker, and the sum of their peak memory."""
+    """At one moment: processor seconds and peak memory, of supervisor and worker."""
 
     at_ns: int
     cpu_s: tuple[float, ...]
-    resident_mb: float
+    resident_mb: tuple[float, ...]
 
 
 def watch_daemon(material: Material, video: Path, seconds: float, threads: int) -> dict[str, object]:
@@ -96,20 +97,25 @@ def _report(judged: list[RoadState], before: Sample, after: Sample) -> dict[str,
     lasted_s = (after.at_ns - before.at_ns) / 1e9
     supervisor, worker = (1000 * (b - a) / len(steady) for a, b in zip(before.cpu_s, after.cpu_s))
     stages = {name: [m.stage_ms[name] for m in steady if name in m.stage_ms] for name in steady[0].stage_ms}
+    supervisor_mb, worker_mb = after.resident_mb
+    beyond_ms = [m.age_ms - sum(m.stage_ms.values()) for m in steady if m.age_ms is not None]
     return {
         "fps": len(steady) / lasted_s,
         "latency_ms": [m.age_ms for m in steady if m.age_ms is not None],
         "cpu_s_per_1000": supervisor + worker,
         "supervisor_cpu_s_per_1000": supervisor,
         **{f"stage {name}": statistics.median(times) for name, times in stages.items()},
-        "resident_mb": after.resident_mb,
+        "beyond_p99_ms": float(np.percentile(beyond_ms, 99)),
+        "supervisor_mb": supervisor_mb,
+        "worker_mb": worker_mb,
+        "resident_mb": supervisor_mb + worker_mb,
         "first_answer_ns": judged[0].published_mono_ns,
     }
 
 
 def _sample(pid: int) -> Sample:
     pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
-    return Sample(time.monotonic_ns(), tuple(map(_cpu_s, pids)), sum(map(peak_resident_mb, pids)))
+    return Sample(time.monotonic_ns(), tuple(map(_cpu_s, pids)), tuple(map(peak_resident_mb, pids)))
 
 
 def _cpu_s(pid: int) -> float:

@@ -36,7 +36,7 @@ class RtspCamera:
         self.rejected = 0
         self._settings, self._clock = settings, clock
         self._container: Any = None
-        self._colours = VideoReformatter()  # kept: to set it up takes longer than to use it
+        self._colours: Any = VideoReformatter()  # kept: to set it up takes longer than to use it
         self._number = 0
 
     def open(self) -> None:

@@ -41,11 +41,10 @@ def test_a_package_is_weighed_with_all_that_it_needs() -> None:
 @pytest.mark.usefixtures("rendered")
 def test_the_daemon_is_measured_beside_the_bare_loop() -> None:
     outcome = runtime.measure(runtime.QUICK)
-    (claim,) = outcome.claims
-    assert claim.least == 0.9
-    assert claim.got.median > 0
+    assert [claim.least or claim.most for claim in outcome.claims] == [0.9, 200, 70]
+    assert all(claim.got.median > 0 for claim in outcome.claims)
     rows = {row[0] for row in outcome.tables[0].rows}
-    assert rows == {runtime.OURS, runtime.LIMIT}
+    assert rows == {runtime.OURS, runtime.DECODED, runtime.LIMIT}
     (figures,) = outcome.figures["rounds"][runtime.OURS]
     assert all(value > 0 for value in figures.values())
 
@@ -55,7 +54,8 @@ def test_peers_that_are_not_installed_are_left_out(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(runtime, "python_of_peers", lambda: tmp_path / "python")
     assert runtime.PEER in runtime._rivals(material, runtime.Plan())
     monkeypatch.setattr(runtime, "python_of_peers", lambda: None)
-    assert runtime._rivals(material, runtime.Plan()).keys() == {runtime.OURS, runtime.PACED, *runtime.LOOPS}
+    ours = {runtime.OURS, runtime.DECODED, runtime.PACED}
+    assert runtime._rivals(material, runtime.Plan()).keys() == {*ours, *runtime.LOOPS}
 
 
 def test_peers_that_cannot_be_installed_stop_nothing(
