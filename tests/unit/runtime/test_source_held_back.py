@@ -17,7 +17,7 @@ def opened(fps: float = 20.0) -> tuple[RtspCamera, ScriptedClock]:
     clock = ScriptedClock(10**9)
     camera = RtspCamera(RtspSource(kind="rtsp", url="rtsp://camera/x", fps=fps), clock)
     camera._times, camera._intact, camera._lag = RisingTimes(), Intact(), Lag()
-    camera._last = None
+    camera._last, camera._colours = None, SimpleNamespace(reformat=lambda picture, format: picture)
     return camera, clock
 
 
@@ -30,7 +30,7 @@ def picture(pts: int, is_corrupt: bool = False, key_frame: bool = False) -> Simp
         key_frame=key_frame,
         width=16,
         height=16,
-        to_ndarray=lambda format: PIXELS,
+        to_ndarray=lambda: PIXELS,
     )
 
 
