@@ -98,7 +98,8 @@ class Answers:
     right_RN: Bools
     warned_RN: Bools
     """of the icy images alone: were they called icy?"""
-    said_RN: Labels
+    published_RN: Labels
+    """road states, which vehicles publish; classes, where these stand for none"""
     labels_N: Labels
 
 
@@ -171,7 +172,7 @@ def judge_machine(found: Footprint | str, limits: MachineLimits) -> Verdict:
 
 
 def agreement(reference: Answers, answers: Answers) -> float:
-    return float((reference.said_RN == answers.said_RN).mean())
+    return float((reference.published_RN == answers.published_RN).mean())
 
 
 def _agreement_checks(reference: Quality, quality: Quality, limits: Limits) -> Iterator[Check]:
@@ -185,8 +186,8 @@ def _agreement_checks(reference: Quality, quality: Quality, limits: Limits) -> I
         ),
     ]
     for name, limit, before, after in pairs:
-        if after.said_RN.size:
-            least = min(limit, 1.0 - 1.0 / after.said_RN.shape[1])
+        if after.published_RN.size:
+            least = min(limit, 1.0 - 1.0 / after.published_RN.shape[1])
             yield Check(name=name, value=agreement(before, after), limit=least, at_least=True)
 
 

@@ -83,7 +83,7 @@ def _row(name: Precision, judged: Judged, reference: Judged) -> tuple[str, ...]:
         name,
         f"{len(judged.measured.onnx_bytes) / 1e6:.2f}",
         f"{agreement(before.clean_answers, quality.clean_answers):.1%}",
-        f"{agreement(before.robust_answers, perturbed):.1%}" if perturbed.said_RN.size else "-",
+        f"{agreement(before.robust_answers, perturbed):.1%}" if perturbed.published_RN.size else "-",
         f"{clean.accuracy:.1%}",
         f"{perturbed.right_RN.mean():.1%}" if perturbed.right_RN.size else "-",
         f"{clean.danger.rate:.1%}" if clean.danger else "-",

@@ -157,7 +157,8 @@ def _answers(heard: tuple[Prediction, ClassList], labels_N: Labels, skip: int = 
     states_RN = metrics.said_states(prediction, classes).reshape(-1, len(labels_N))[skip:]
     true_N = metrics.true_states(labels_N, classes)
     icy = STATES.index("icy")
-    return Answers(said_RN == labels_N, states_RN[:, true_N == icy] == icy, said_RN, labels_N)
+    published_RN = states_RN if metrics.about_roads(classes) else said_RN
+    return Answers(said_RN == labels_N, states_RN[:, true_N == icy] == icy, published_RN, labels_N)
 
 
 def _rounded(values: Floats) -> tuple[float, ...]:

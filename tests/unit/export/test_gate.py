@@ -37,8 +37,8 @@ def said(labels_N: np.ndarray, flips: Flips) -> np.ndarray:
 
 
 def answers(labels_N: np.ndarray, rows: list[Flips]) -> Answers:
-    said_RN = np.array([said(labels_N, flips) for flips in rows])
-    return Answers(said_RN == labels_N, said_RN[:, labels_N == 2] == 2, said_RN, labels_N)
+    published_RN = np.array([said(labels_N, flips) for flips in rows])
+    return Answers(published_RN == labels_N, published_RN[:, labels_N == 2] == 2, published_RN, labels_N)
 
 
 def evaluation(heard: Answers, names: tuple[str, ...], sure: float) -> Evaluation:
@@ -48,7 +48,8 @@ def evaluation(heard: Answers, names: tuple[str, ...], sure: float) -> Evaluatio
         return Prediction(rows_NC, rows_NC, rows_NC)
 
     scores = [
-        score(n, [prediction(row_N)], heard.labels_N, ROAD_CLASSES) for n, row_N in zip(names, heard.said_RN)
+        score(n, [prediction(row_N)], heard.labels_N, ROAD_CLASSES)
+        for n, row_N in zip(names, heard.published_RN)
     ]
     return Evaluation(
         artefact="x",
@@ -76,11 +77,14 @@ def quality(
     robust_answers = answers(labels_N, [*(perturbed or {} for _ in CONDITIONS[:-1]), dark or perturbed or {}])
     first = Answers(
         *(a[:1] for a in (robust_answers.right_RN, robust_answers.warned_RN)),
-        robust_answers.said_RN[:1],
+        robust_answers.published_RN[:1],
         labels_N,
     )
     both = Answers(
-        first.right_RN, first.warned_RN, np.vstack([first.said_RN, robust_answers.said_RN]), labels_N
+        first.right_RN,
+        first.warned_RN,
+        np.vstack([first.published_RN, robust_answers.published_RN]),
+        labels_N,
     )
     return Quality(
         evaluation(clean_answers, ("clean",), sure),

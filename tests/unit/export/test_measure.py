@@ -7,8 +7,10 @@ import pytest
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
 from edge_road.backends.onnxrt import OnnxPredictor
-from edge_road.conditions import ROAD_CLASSES
+from edge_road.conditions import ROAD_CLASSES, ClassList
+from edge_road.export import measure
 from edge_road.export.measure import THRESHOLDS, class_geometry, compare, lowest_threshold
+from edge_road.frames import Prediction
 
 
 def test_radius_holds_99_percent_of_a_class() -> None:
@@ -37,3 +39,13 @@ def test_a_model_agrees_with_itself_and_not_with_another() -> None:
     parity = compare(one, other, images_NHWC)
     assert parity.logit_difference > 0.1
     assert parity.agreement == 1 - parity.differing / 20
+
+
+def test_models_agree_when_they_would_publish_the_same_state() -> None:
+    """Two kinds of dry road: a vehicle says dry of both."""
+    classes = ClassList(("dry-asphalt-smooth", "dry-asphalt-slight", "wet-mud", "ice"))
+    rows_NC = np.array([[0.6, 0.3, 0.1, 0.0], [0.3, 0.6, 0.1, 0.0], [0.1, 0.1, 0.2, 0.6]], np.float32)
+    prediction = Prediction(rows_NC, rows_NC, rows_NC)
+    answers = measure._answers((prediction, classes), np.array([0, 0, 3]))
+    assert answers.published_RN.tolist() == [[0, 0, 2]]
+    assert answers.right_RN.tolist() == [[True, False, True]]
