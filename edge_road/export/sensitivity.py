@@ -28,10 +28,10 @@ def by_sensitivity(
     onnx_bytes: bytes, layers: Int8Layers, classes: ClassList, images_NHWC: Images
 ) -> list[tuple[str, float]]:
     """Every layer with the mean change of the logits when it alone is INT8, the worst first."""
-    reference_NC = _logits(onnx_bytes, classes, images_NHWC)
+    reference_NC = logits_of(onnx_bytes, classes, images_NHWC)
 
     def damage(name: str) -> float:
-        logits_NC = _logits(quantize(onnx_bytes, layers, {name}), classes, images_NHWC)
+        logits_NC = logits_of(quantize(onnx_bytes, layers, {name}), classes, images_NHWC)
         return float(np.abs(logits_NC - reference_NC).mean())
 
     return sorted(((name, damage(name)) for name in layers), key=lambda row: -row[1])
@@ -63,17 +63,17 @@ def agreement_trial(
     onnx_bytes: bytes, layers: Int8Layers, classes: ClassList, images_NHWC: Images
 ) -> Callable[[tuple[str, ...]], Trial]:
     """A judge for `fewest_float`."""
-    reference_NC = _logits(onnx_bytes, classes, images_NHWC)
+    reference_NC = logits_of(onnx_bytes, classes, images_NHWC)
 
     def judge(kept_float: tuple[str, ...]) -> Trial:
         chosen = layers.keys() - set(kept_float)
-        logits_NC = _logits(quantize(onnx_bytes, layers, chosen), classes, images_NHWC)
+        logits_NC = logits_of(quantize(onnx_bytes, layers, chosen), classes, images_NHWC)
         agreement = (logits_NC.argmax(axis=1) == reference_NC.argmax(axis=1)).mean()
         return Trial(kept_float, float(agreement), float(np.abs(logits_NC - reference_NC).mean()))
 
     return judge
 
 
-def _logits(onnx_bytes: bytes, classes: ClassList, images_NHWC: Images) -> Floats:
+def logits_of(onnx_bytes: bytes, classes: ClassList, images_NHWC: Images) -> Floats:
     size = (images_NHWC.shape[1], images_NHWC.shape[2])
     return OnnxPredictor(onnx_bytes, classes, size, name="sensitivity").predict(images_NHWC).logits_NC
