@@ -64,7 +64,7 @@ class Visit:
 
     def wait_for_text(self, selector: str, text: str, timeout_s: float = PATIENCE_S) -> float:
         self.page.wait_for_function(
-            "([where, text]) => document.querySelector(where).textContent.includes(text)",
+            "([where, text]) => document.querySelector(where)?.textContent.includes(text)",
             arg=[selector, text],
             timeout=1000 * timeout_s,
             polling=50,
