@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from edge_road.config import StrictModel
+from edge_road.config import GrownModel, StrictModel
 
 if TYPE_CHECKING:
     from edge_road.frames import Image
@@ -44,7 +44,9 @@ class Crop(StrictModel):
         return image[rows, columns]
 
 
-class Preprocessing(StrictModel):
+class Preprocessing(GrownModel):
+    NEW_KEYS = ("shrink",)
+
     height: int = Field(ge=16, le=4096)
     width: int = Field(ge=16, le=4096)
     crop: Crop = Crop()
@@ -52,23 +54,36 @@ class Preprocessing(StrictModel):
         default="stretch",
         description="stretch: resize both sides; cover: cut the centre to the model's shape first",
     )
+    shrink: Literal["area", "halves"] = Field(
+        default="area",
+        description="area: averages in one step; halves: by two while both sides allow it, in half the time",
+    )
     mean: Triple = (0.5, 0.5, 0.5)
     std: Triple = (0.5, 0.5, 0.5)
 
     def prepare(self, image: Image, crop: Crop | None = None) -> Image:
         """Cut (`crop` replaces our own) and resize one RGB uint8 picture to the model's size."""
-        import cv2  # here, so that a process which only reads settings stays light
         import numpy as np
 
         part = (crop or self.crop).cut(image)
         if self.fit == "cover":
             part = _centre_of_shape(part, self.width / self.height)
-        if part.shape[:2] == (self.height, self.width):
-            return np.ascontiguousarray(part)
-        shrinks = part.shape[0] > self.height or part.shape[1] > self.width
-        # Area averaging does not alias when shrinking; it is blocky when growing.
-        how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        return np.asarray(cv2.resize(part, (self.width, self.height), interpolation=how), dtype=np.uint8)
+        if self.shrink == "halves":
+            while part.shape[0] >= 2 * self.height and part.shape[1] >= 2 * self.width:
+                part = _resized(part, part.shape[0] // 2, part.shape[1] // 2)
+        return np.ascontiguousarray(_resized(part, self.height, self.width))
+
+
+def _resized(image: Image, height: int, width: int) -> Image:
+    """Area averaging does not alias when shrinking; it is blocky when growing."""
+    import cv2  # here, so that a process which only reads settings stays light
+    import numpy as np
+
+    if image.shape[:2] == (height, width):
+        return image
+    shrinks = image.shape[0] > height or image.shape[1] > width
+    how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(image, (width, height), interpolation=how), dtype=np.uint8)
 
 
 def _centre_of_shape(image: Image, aspect: float) -> Image:

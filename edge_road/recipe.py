@@ -12,8 +12,10 @@ from edge_road.recipe_data import DataSettings, SyntheticData
 from edge_road.recipe_method import DiscriminativeMethod, MethodSettings
 
 
-class InputSettings(StrictModel):
+class InputSettings(GrownModel):
     """The model's picture: its size and the part of the photograph that it shows."""
+
+    NEW_KEYS = ("shrink",)
 
     height: int = Field(default=192, ge=32, le=2048)
     """of the picture that the model sees, in pixels; more costs time in proportion"""
@@ -22,6 +24,8 @@ class InputSettings(StrictModel):
     crop: Crop = Crop()
     fit: Literal["stretch", "cover"] = "stretch"
     """stretch: resize both sides; cover: cut the centre to the model's shape first"""
+    shrink: Literal["area", "halves"] = "area"
+    """area: averages in one step; halves: by two while both sides allow it, in less than half the time"""
 
 
 class ModelSettings(GrownModel):

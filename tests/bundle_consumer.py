@@ -32,6 +32,9 @@ for name in sys.argv[4:]:
         top, left = (rows - high) // 2, (columns - wide) // 2
         part = part[top : top + high, left : left + wide]
     part = np.ascontiguousarray(part)
+    while settings.get("shrink") == "halves" and part.shape[0] >= 2 * height and part.shape[1] >= 2 * width:
+        half = (part.shape[1] // 2, part.shape[0] // 2)
+        part = cv2.resize(part, half, interpolation=cv2.INTER_AREA)
     shrinks = part.shape[0] > height or part.shape[1] > width
     part = cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
     answers.append(session.run(["logits"], {manifest["input_name"]: part[None]})[0][0].tolist())

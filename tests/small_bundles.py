@@ -42,7 +42,7 @@ def write_small_bundle(
         name="small",
         version="0",
         classes=classes,
-        preprocessing=Preprocessing(height=size[0], width=size[1]),
+        preprocessing=Preprocessing(height=size[0], width=size[1], shrink="halves"),
         input_name=INPUT_NAME,
         input_shape=(0, *size, 3),
         outputs={"probabilities": (len(classes),), "logits": (len(classes),), "features": (features,)},

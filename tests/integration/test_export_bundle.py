@@ -146,12 +146,12 @@ def test_a_program_that_knows_only_the_manifest_gets_the_same_answers(
     assert (there_NC.argmax(axis=1) == torch_NC.argmax(axis=1)).all()
 
 
-@pytest.mark.parametrize("fit", ["stretch", "cover"])
-def test_such_a_program_cuts_as_the_manifest_says(
-    fit: str, place: Path, bundle: Bundle, photographs: list[Path], root: Path, tmp_path: Path
+@pytest.mark.parametrize(("fit", "shrink"), [("stretch", "area"), ("cover", "area"), ("stretch", "halves")])
+def test_such_a_program_cuts_and_shrinks_as_the_manifest_says(
+    fit: str, shrink: str, place: Path, bundle: Bundle, photographs: list[Path], root: Path, tmp_path: Path
 ) -> None:
     crop = Crop(left=0.13, top=0.29, right=0.97)
-    cut = bundle.manifest.preprocessing.model_copy(update={"crop": crop, "fit": fit})
+    cut = bundle.manifest.preprocessing.model_copy(update={"crop": crop, "fit": fit, "shrink": shrink})
     manifest = bundle.manifest.model_copy(update={"preprocessing": cut})
     write_bundle(tmp_path / "cut", manifest, bundle.contents)
     consumer = [sys.executable, "-I", str(root / "tests" / "bundle_consumer.py"), str(tmp_path / "cut")]

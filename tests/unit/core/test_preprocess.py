@@ -11,10 +11,14 @@ from edge_road.preprocess import Crop, Preprocessing
 SIDES = st.integers(1, 300)
 
 
-@given(SIDES, SIDES, st.integers(16, 120), st.integers(16, 120), st.sampled_from(["stretch", "cover"]))
-def test_any_picture_becomes_the_models_size(height, width, to_height, to_width, fit) -> None:  # type: ignore[no-untyped-def]
+SIZES = st.integers(16, 120)
+FITS, SHRINKS = st.sampled_from(["stretch", "cover"]), st.sampled_from(["area", "halves"])
+
+
+@given(SIDES, SIDES, SIZES, SIZES, FITS, SHRINKS)
+def test_any_picture_becomes_the_models_size(height, width, to_height, to_width, fit, shrink) -> None:  # type: ignore[no-untyped-def]
     image = np.full((height, width, 3), 77, np.uint8)
-    out = Preprocessing(height=to_height, width=to_width, fit=fit).prepare(image)
+    out = Preprocessing(height=to_height, width=to_width, fit=fit, shrink=shrink).prepare(image)
     assert out.shape == (to_height, to_width, 3)
     assert out.dtype == np.uint8
     assert (out == 77).all()
@@ -46,6 +50,29 @@ def test_shrinking_averages_and_does_not_alias() -> None:
     image = np.repeat(checkers[..., None], 3, axis=2).astype(np.uint8)
     out = Preprocessing(height=16, width=16).prepare(image)
     assert np.abs(out.astype(int) - 127).max() <= 1
+
+
+def test_halves_are_means_of_two_by_two_until_the_rest_is_less_than_two() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (80, 96, 3), dtype=np.uint8)
+    quarter = image.reshape(20, 4, 24, 4, 3).astype(float).mean(axis=(1, 3))
+    out = Preprocessing(height=20, width=24, shrink="halves").prepare(image)
+    assert np.abs(out - quarter).max() <= 1  # rounded twice
+    rest = Preprocessing(height=16, width=20).prepare(out)
+    assert (Preprocessing(height=16, width=20, shrink="halves").prepare(image) == rest).all()
+
+
+def test_a_picture_less_than_twice_as_large_is_not_halved() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (60, 31, 3), dtype=np.uint8)
+    in_halves, at_once = (Preprocessing(height=16, width=16, shrink=how) for how in ("halves", "area"))
+    assert (in_halves.prepare(image) == at_once.prepare(image)).all()
+
+
+def test_a_bundle_from_before_halves_shrinks_in_one_step_and_keeps_its_bytes() -> None:
+    before = {"height": 16, "width": 16, "fit": "stretch"}
+    settings = Preprocessing.model_validate(before)
+    assert settings.shrink == "area"
+    assert "shrink" not in settings.model_dump()
+    assert settings.model_copy(update={"shrink": "halves"}).model_dump()["shrink"] == "halves"
 
 
 @pytest.mark.parametrize("crop", [{"left": 0.5, "right": 0.5}, {"top": 1.2}, {"left": -0.1}])
