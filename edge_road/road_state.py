@@ -93,7 +93,12 @@ class RoadState(StrictModel):
 
 def message_schema() -> dict[str, Any]:
     """The message as JSON Schema, with the checksum that every line ends with."""
+    from edge_road.meanings import explain
+
     schema = RoadState.model_json_schema(by_alias=True, mode="serialization")
+    explain(RoadState, schema)
+    for model in (Position, RegionState):
+        explain(model, schema["$defs"][model.__name__])
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "edge_road state message"
     schema["properties"]["crc32"] = {

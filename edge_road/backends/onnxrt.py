@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from edge_road.backends.onnx_check import check_onnx
+from edge_road.backends.onnx_check_apart import begin_check
 from edge_road.bundle import Bundle, Precision
 from edge_road.conditions import ClassList
 from edge_road.errors import BackendError
@@ -35,7 +36,9 @@ class OnnxPredictor:
         largest_batch: int = LARGEST_BATCH,
     ) -> None:
         """`largest_batch` images go through at once; the runtime keeps the memory that they took."""
-        check_onnx(model_bytes, where=name)
+        checked = begin_check(model_bytes, where=name)
+        import_module("onnxruntime")  # meanwhile; it gets to see nothing before the verdict
+        checked()
         self._name, self._classes, self._size, self._largest_batch = name, classes, size, largest_batch
         self._session = open_session(model_bytes, name, threads, providers)
         self._batch, self._features = self._check_interface()
@@ -146,6 +149,7 @@ def open_session(model_bytes: bytes, name: str, threads: int = 1, providers: Seq
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    options.enable_mem_pattern = False  # one block for all tensors, beside the others: 5 MB for no time
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # Fused INT8 kernels saturate on processors without VNNI; unfused Q/DQ computes what TensorRT does.
     options.add_session_config_entry("session.disable_quant_qdq", "1")

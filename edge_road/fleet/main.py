@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from edge_road.arguments import seconds
 from edge_road.clock import SystemClock
 from edge_road.config import check_settings
 from edge_road.fleet.broker import BrokerAddress, Subscriber, parse_broker
@@ -115,5 +116,5 @@ def _parser() -> argparse.ArgumentParser:
     add("--name", action="append", default=[], help="host name under which the page may be asked for")
     add("--store", type=Path, metavar="FILE", help="keep events and tracks in this SQLite file")
     add("--store-rows", type=int, default=MOST_ROWS, metavar="N", help=f"at most (default: {MOST_ROWS})")
-    add("--duration", type=float, metavar="S", help="end after this many seconds")
+    add("--duration", type=seconds, metavar="S", help="end after this many seconds")
     return parser

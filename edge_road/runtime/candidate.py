@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from edge_road.runtime.evidence import Evidence, Failed, Record
 from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.model import facts, load_model
 from edge_road.runtime.perception import Perception, perception_of
-from edge_road.runtime.worker_limits import die_with, limit_ourselves
+from edge_road.runtime.worker_limits import limit_ourselves
 
 LARGEST_RECORD_BYTES = 64 * 1024
 NICENESS = 5
@@ -51,15 +50,14 @@ def _judged(perception: Perception, question: Question, memory: int) -> Evidence
     return perception.judge(perception.view_of_checked(frame, question.obstructed))
 
 
-def main(arguments: list[str]) -> int:
-    descriptor, memory, parent_pid = map(int, arguments)
-    die_with(parent_pid)
+def main(descriptors: list[int]) -> int:
+    descriptor, memory = descriptors
     set_up_logging()
     os.nice(NICENESS)
     channel = socket.socket(fileno=descriptor)
-    setup = WorkerEnd(channel).receive_setup()
-    limit_ourselves(setup.vehicle.worker)
     try:
+        setup = WorkerEnd(channel).receive_setup()
+        limit_ourselves(setup.vehicle.worker)
         answer(channel, memory, setup)
     except EdgeRoadError as error:
         channel.send(Failed.because(error).model_dump_json().encode())
@@ -67,9 +65,3 @@ def main(arguments: list[str]) -> int:
     except ConnectionError:
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stderr.flush()
-    os._exit(code)

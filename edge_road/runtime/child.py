@@ -10,26 +10,32 @@ import subprocess
 from edge_road.clock import Clock
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.evidence import Failed, Ready
-from edge_road.runtime.link import AnyReport, Order, Setup, SupervisorEnd, socket_pair
+from edge_road.runtime.link import AnyReport, Order, Setup, SupervisorEnd
 from edge_road.runtime.rehearsal import NO_REHEARSAL, Rehearsal
+from edge_road.runtime.spawning import KILL_S, WORKER, EarlyWorker, socket_pair, spawn
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import VehicleInputs
-from edge_road.runtime.worker_limits import spawn
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S = 0.2
+_Started = tuple[subprocess.Popen[bytes], SupervisorEnd]
 STEADY_S = 30.0
 """a worker that lived this long has earned a quick restart"""
-KILL_S = 0.2
 
 
 class Worker:
     """Time here is the machine's, not the drive's: it concerns a process, not the road."""
 
-    def __init__(self, vehicle: Vehicle, machine: Clock, rehearsal: Rehearsal = NO_REHEARSAL) -> None:
+    def __init__(
+        self,
+        vehicle: Vehicle,
+        machine: Clock,
+        rehearsal: Rehearsal = NO_REHEARSAL,
+        early: EarlyWorker | None = None,
+    ) -> None:
         self._vehicle, self._machine, self._rehearsal = vehicle, machine, rehearsal
-        self._limits = vehicle.worker
+        self._limits, self._early = vehicle.worker, early
         self._process: subprocess.Popen[bytes] | None = None
         self._link: SupervisorEnd | None = None
         self._started_ns = self._heard_ns = machine.mono_ns()
@@ -56,17 +62,14 @@ class Worker:
         self._started_ns = self._heard_ns = self._machine.mono_ns()
         self._is_ready, self.failed = False, None
         self.starts += 1
-        ours, theirs = socket_pair()
         origin_ns = self._ready.origin_mono_ns if self._ready else None
-        link = SupervisorEnd(ours)
         rehearsal = self._rehearsal if self.starts == 1 else self._rehearsal.still_to_come(self._started_ns)
-        link.send_setup(Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns, rehearsal=rehearsal))
+        setup = Setup(vehicle=self._vehicle, origin_mono_ns=origin_ns, rehearsal=rehearsal)
+        early, self._early = self._early, None
         try:
-            self._process, self._link = _spawn(theirs.fileno()), link
+            self._process, self._link = _hired(early, setup) or _started(setup)
         except OSError as error:  # no memory or no process to be had: that may pass
-            link.close()
             self._plan_restart(f"not started: {error.strerror}", error.errno or 0)
-        theirs.close()
         return self.running
 
     def receive(self) -> list[AnyReport] | None:
@@ -142,5 +145,30 @@ class Worker:
         log.warning("the worker %s (code %d); next start in %.1f s", why, code, pause_s)
 
 
+def _hired(early: EarlyWorker | None, setup: Setup) -> _Started | None:
+    """The worker that waits for its settings already, if there is one and it still lives."""
+    if early is None:
+        return None
+    link = SupervisorEnd(early.channel)
+    try:
+        link.send_setup(setup)
+    except ConnectionError:
+        early.close()
+        return None
+    return early.process, link
+
+
+def _started(setup: Setup) -> _Started:
+    ours, theirs = socket_pair()
+    with theirs:
+        link = SupervisorEnd(ours)
+        link.send_setup(setup)
+        try:
+            return _spawn(theirs.fileno()), link
+        except OSError:
+            link.close()
+            raise
+
+
 def _spawn(descriptor: int) -> subprocess.Popen[bytes]:
-    return spawn("edge_road.runtime.worker", [descriptor])
+    return spawn(WORKER, [descriptor])

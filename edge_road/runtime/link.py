@@ -55,11 +55,6 @@ class Order(Record):
 _ORDER = b'{"kind":"order"'
 
 
-def socket_pair() -> tuple[socket.socket, socket.socket]:
-    """SOCK_SEQPACKET keeps record boundaries and tells when the other side is gone."""
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
 class SupervisorEnd:
     """Never blocks."""
 
@@ -130,11 +125,14 @@ class WorkerEnd:
             else:
                 self._inputs = INPUTS.validate_json(record)
 
-    def receive_setup(self, timeout_s: float = 10.0) -> Setup:
-        self._channel.settimeout(timeout_s)
-        setup = Setup.model_validate_json(self._channel.recv(LARGEST_RECORD_BYTES))
+    def receive_setup(self) -> Setup:
+        """Waits for it: a worker may have been started before its settings were read."""
+        self._channel.setblocking(True)
+        record = self._channel.recv(LARGEST_RECORD_BYTES)
         self._channel.setblocking(False)
-        return setup
+        if not record:
+            raise ConnectionResetError("the supervisor is gone")
+        return Setup.model_validate_json(record)
 
     def send(self, report: AnyReport) -> None:
         """A supervisor that does not read loses records; one that is gone ends us (ConnectionError)."""

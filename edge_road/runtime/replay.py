@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from edge_road.clock import ScriptedClock
 from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState
@@ -23,6 +25,7 @@ from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Step
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import NO_INPUTS
+from edge_road.settings_errors import first_fault
 from edge_road.synthetic.score import score_messages
 
 TIMES = ("boot_id", "clock_synced", "published_mono_ns", "age_ms", "crc32")
@@ -83,8 +86,8 @@ class Replay:
         return decision
 
 
-def replay(lines: Sequence[str]) -> list[RoadState]:
-    vehicle, remarks, steps = _read(lines)
+def replay(lines: Sequence[str], where: object = None) -> list[RoadState]:
+    vehicle, remarks, steps = _read(lines, where)
     drive = Replay(vehicle, remarks)
     return [message for step in steps if (message := drive.step(step)) is not None]
 
@@ -95,7 +98,7 @@ def comparable(message: RoadState) -> str:
     return json.dumps({name: value for name, value in values.items() if name not in TIMES})
 
 
-def _read(lines: Sequence[str]) -> tuple[Vehicle, list[str], list[Step]]:
+def _read(lines: Sequence[str], where: object) -> tuple[Vehicle, list[str], list[Step]]:
     try:
         if not lines or any(len(line) > LARGEST_LINE for line in lines):
             raise ValueError("empty, or a line is too long")
@@ -103,7 +106,9 @@ def _read(lines: Sequence[str]) -> tuple[Vehicle, list[str], list[Step]]:
         vehicle, remarks = Vehicle.model_validate(first["vehicle"]), list(map(str, first.get("remarks", ())))
         return vehicle, remarks, [Step.model_validate(json.loads(line)) for line in lines[1:]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfigError("not a recording of a drive", got=str(error)[:300]) from None
+        got = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        fix = "`road_daemon.py --record FILE` makes one"
+        raise ConfigError("not a recording of a drive", where=where, got=got[:300], fix=fix) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -114,8 +119,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         lines = chosen.recording.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("the recording cannot be read", where=chosen.recording, got=error) from None
-    messages = replay(lines)
+        got = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError("the recording cannot be read", where=chosen.recording, got=got) from None
+    messages = replay(lines, chosen.recording)
     for message in messages:
         print(message.to_json())
     if chosen.truth is not None:

@@ -19,6 +19,7 @@ from edge_road.runtime.events.event import Severity
 from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Loaded, Machine, Ready, SwapStep
 from edge_road.runtime.link import INPUTS, AnyReport
 from edge_road.runtime.reload import check_reload, needs_new_worker, only_bundle_differs
+from edge_road.runtime.spawning import EarlyWorker
 from edge_road.runtime.surroundings import Surroundings
 from edge_road.runtime.swap import Swap
 from edge_road.runtime.vehicle import Vehicle
@@ -33,12 +34,17 @@ SILENT_S = 0.4
 
 class Supervisor:
     def __init__(
-        self, vehicle: Vehicle, around: Surroundings, clock: Clock, duration_s: float | None = None
+        self,
+        vehicle: Vehicle,
+        around: Surroundings,
+        clock: Clock,
+        duration_s: float | None = None,
+        early: EarlyWorker | None = None,
     ) -> None:
         self._vehicle, self._around, self._clock = vehicle, around, clock
         self._publisher, self._requests, self._status = around.publisher, around.requests, around.status
         self._duration_s = duration_s
-        self._worker = self._new_worker()
+        self._worker = self._new_worker(early)
         self._before_reload: Vehicle | None = None
         self._swap = Swap(
             around.journal,
@@ -282,8 +288,8 @@ class Supervisor:
             return
         self._settle(Outcome(bundle=str(wish), running=str(runs), stage=stage, reason=reason))
 
-    def _new_worker(self) -> Worker:
-        return Worker(self._vehicle, SystemClock(), self._around.rehearsal)
+    def _new_worker(self, early: EarlyWorker | None = None) -> Worker:
+        return Worker(self._vehicle, SystemClock(), self._around.rehearsal, early)
 
     def _replace_worker(self) -> None:
         self._worker.stop()

@@ -14,12 +14,11 @@ from edge_road.clock import Clock, SystemClock
 from edge_road.frames import Frame
 from edge_road.runtime.candidate import LARGEST_RECORD_BYTES, Question
 from edge_road.runtime.evidence import Evidence, Failed, Loaded, SwapStep
-from edge_road.runtime.link import Setup, SupervisorEnd, socket_pair
+from edge_road.runtime.link import Setup, SupervisorEnd
+from edge_road.runtime.spawning import KILL_S, socket_pair, spawn
 from edge_road.runtime.swap_rules import Canary, said
 from edge_road.runtime.vehicle import Vehicle
-from edge_road.runtime.worker_limits import spawn
 
-KILL_S = 0.2
 EVERY_S = 0.1
 """frames further apart show another piece of road, and two models never take a whole core"""
 

@@ -76,7 +76,7 @@ def source_table(text: str) -> str:
 
 def _file_table(text: str) -> str:
     path = Path(text)
-    if not path.exists():
+    if not text or not path.exists():
         raise ConfigError(
             "there is no such source",
             where="--source",

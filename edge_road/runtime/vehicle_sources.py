@@ -7,10 +7,10 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field
 
-from edge_road.config import StrictModel
+from edge_road.config import Seed, StrictModel
 from edge_road.runtime.camera_address import DEVICE, HttpAddress, RtspAddress
 
-Fps = Annotated[float, Field(gt=0, le=240)]
+Fps = Annotated[float, Field(gt=0, le=1000)]
 State = Literal["dry", "wet", "icy"]
 Width = Annotated[int, Field(ge=32, le=4096, multiple_of=8)]
 """in pixels; rows of raw frames of other widths are padded, by different drivers differently"""
@@ -38,7 +38,7 @@ class SyntheticSource(StrictModel):
     """A rendered drive whose state changes at known times."""
 
     kind: Literal["synthetic"] = "synthetic"
-    seed: int = Field(default=7, ge=0)
+    seed: Seed = 7
     """of the scenery"""
     segments: tuple[DriveSegment, ...] = Field(default=_SHORT_DRIVE, min_length=1)
     random_s: float | None = Field(default=None, gt=0, le=86_400)

@@ -16,7 +16,6 @@ from edge_road.frames import Frame
 from edge_road.logs import set_up_logging
 from edge_road.runtime.capture import Capture
 from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, Ready
-from edge_road.runtime.frame_store import FrameKeeper
 from edge_road.runtime.injected_faults import FaultyCamera, faulty_model, strike
 from edge_road.runtime.link import Setup, WorkerEnd
 from edge_road.runtime.machine import MachineCare
@@ -24,13 +23,12 @@ from edge_road.runtime.model import LoadedModel, load_model
 from edge_road.runtime.model_seat import ModelSeat, Seated
 from edge_road.runtime.parts import Parts
 from edge_road.runtime.perception import Perception, View
-from edge_road.runtime.preview import Preview
 from edge_road.runtime.slot import NewestFrameSlot
 from edge_road.runtime.sources import Source, source_for
 from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.vehicle import WorkerLimits
 from edge_road.runtime.vehicle_inputs import NO_INPUTS
-from edge_road.runtime.worker_limits import die_with, give_back_memory, limit_ourselves
+from edge_road.runtime.worker_limits import give_back_memory, limit_ourselves
 
 log = logging.getLogger(__name__)
 
@@ -46,10 +44,15 @@ def work(link: WorkerEnd, setup: Setup) -> None:
     """Judge the newest frame, again and again, until the source ends or something gives way."""
     vehicle = setup.vehicle
     clock = clock_of_speed(vehicle.speed)
-    model, source = load_model(vehicle), source_for(vehicle.source, clock, setup.origin_mono_ns)
+    model = load_model(vehicle)
+    give_back_memory()
+    # Only now: a process never needs more memory than while it opens a model.
+    from edge_road.runtime.frame_store import FrameKeeper
+    from edge_road.runtime.preview import Preview
+
+    source = source_for(vehicle.source, clock, setup.origin_mono_ns)
     if setup.rehearsal.faults:
         model, source = faulty_model(model, setup.rehearsal), FaultyCamera(source, setup.rehearsal)
-    give_back_memory()
     seat = ModelSeat(vehicle, model, link.send)
     slot = NewestFrameSlot[Seen]()
     preview, parts = Preview(vehicle), Parts(vehicle, seat.now.model)
@@ -141,15 +144,13 @@ def _check_capture(capture: Capture, limits: WorkerLimits) -> None:
         os._exit(1)
 
 
-def main(arguments: list[str]) -> int:
-    descriptor, parent_pid = map(int, arguments)
-    die_with(parent_pid)
+def main(descriptors: list[int]) -> int:
     set_up_logging()
     sys.setswitchinterval(SWITCH_S)
-    link = WorkerEnd(socket.socket(fileno=descriptor))
-    setup = link.receive_setup()
-    limit_ourselves(setup.vehicle.worker)
+    link = WorkerEnd(socket.socket(fileno=descriptors[0]))
     try:
+        setup = link.receive_setup()
+        limit_ourselves(setup.vehicle.worker)
         work(link, setup)
     except EdgeRoadError as error:
         link.send(Failed.because(error))
@@ -160,9 +161,3 @@ def main(arguments: list[str]) -> int:
         log.exception("the worker has a bug or no memory")
         return EdgeRoadError.exit_code
     return 0
-
-
-if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stderr.flush()
-    os._exit(code)  # a thread that hangs in a decoder must not keep the process

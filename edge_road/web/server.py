@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 from typing import Any
 
@@ -37,6 +39,7 @@ def new_server(app: Any, clients: int) -> Any:
 
     from edge_road.web.protocol import Impatient
 
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -54,3 +57,10 @@ def new_server(app: Any, clients: int) -> Any:
             h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
         )
     )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """With no time for leave-taking, uvicorn calls every end of the server and its streams an error."""
+    reason = record.exc_info[0] if record.exc_info else None
+    was_ended = reason is not None and issubclass(reason, asyncio.CancelledError)
+    return not was_ended and "graceful shutdown exceeded" not in record.msg

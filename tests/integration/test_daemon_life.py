@@ -13,6 +13,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from camera_servers import wait_until
 from daemon_harness import ROOT, SCRIPT, STATES, Daemon, crowding, pattern_vehicle, retried_on_a_busy_machine
 
 from edge_road.backends.fake import LEVEL_OF_STATE
@@ -27,6 +28,19 @@ def write_pictures(folder: Path, states: list[str]) -> None:
         grain += np.linspace(-8, 8, 64).astype(int)[:, None, None]  # light from one side: no mere noise
         picture = np.repeat((grain + LEVEL_OF_STATE[state]).astype(np.uint8), 3, axis=2)
         assert cv2.imwrite(str(folder / f"{number:04d}.png"), picture)
+
+
+def workers_of(supervisor: int) -> list[Path]:
+    """Those that it started, also when it is gone; a process that ends has no command any more."""
+    words = b"edge_road.runtime.worker", str(supervisor).encode()
+    return [path for path in Path("/proc").glob("[0-9]*") if set(words) <= set(command_of(path))]
+
+
+def command_of(process: Path) -> list[bytes]:
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def run_script(folder: Path, *options: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
@@ -93,6 +107,22 @@ def test_a_signal_during_the_start_ends_it_cleanly(tmp_path: Path) -> None:
         daemon.process.send_signal(signal.SIGTERM)
         assert daemon.stop(signal.SIGTERM) == 0
     assert daemon.messages[-1].reasons == ("shutdown",)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_before_the_first_word_leaves_no_worker_behind(tmp_path: Path, how: signal.Signals) -> None:
+    with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
+        wait_until(lambda: bool(workers_of(daemon.process.pid)))
+        daemon.stop(how)
+        wait_until(lambda: not workers_of(daemon.process.pid))
+    assert {m.state for m in daemon.messages} <= {"unknown"}
+
+
+def test_settings_that_are_wrong_leave_no_worker_behind(tmp_path: Path) -> None:
+    with Daemon(tmp_path, vehicle=pattern_vehicle(rate=-1)) as daemon:
+        assert daemon.finish() == 2
+        wait_until(lambda: not workers_of(daemon.process.pid))
+    assert not daemon.messages
 
 
 def test_a_duration_ends_it(tmp_path: Path) -> None:
@@ -183,7 +213,7 @@ def test_it_runs_from_any_folder_even_one_full_of_traps(tmp_path: Path) -> None:
 
 def test_importing_the_runtime_is_quick_and_light() -> None:
     code = (
-        "import time; began = time.process_time(); import edge_road.runtime.main\n"
+        "import time; began = time.process_time(); import edge_road.runtime.main, edge_road.runtime.daemon\n"
         "s = time.process_time() - began\n"
         "import sys, json; print(json.dumps([s, sorted(set(sys.modules) & set(sys.argv[1:]))]))"
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edge_road import __version__
+from edge_road.meanings import explain
+from edge_road.preprocess import Crop
 from edge_road.runtime.crop_setup import CropChange
 
 JSON, TEXT = "application/json", "text/plain"
@@ -101,6 +103,7 @@ def _changing(summary: str, done: str) -> dict[str, Any]:
     refused = {"200": done, "409": "there is no vehicle file", "422": "not a change that makes sense"}
     schema = CropChange.model_json_schema()
     schema["properties"]["crop"] = schema.pop("$defs")["Crop"]
+    explain(Crop, schema["properties"]["crop"])
     body = {"required": True, "content": {JSON: {"schema": schema}}}
     return {**_writing(summary, refused), "requestBody": body}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 
@@ -12,7 +14,8 @@ from edge_road.clock import ScriptedClock
 from edge_road.runtime import child
 from edge_road.runtime.child import Worker
 from edge_road.runtime.evidence import Alive, Failed, Ready
-from edge_road.runtime.link import AnyReport
+from edge_road.runtime.link import AnyReport, WorkerEnd
+from edge_road.runtime.spawning import EarlyWorker, socket_pair
 from edge_road.runtime.vehicle import Vehicle, WorkerLimits
 
 READY = Ready(
@@ -134,3 +137,46 @@ def test_last_words_are_kept_until_the_next_start(worker: Worker, says: Says, cl
     clock.sleep(1.0)
     worker.start_if_due()
     assert worker.failed is None
+
+
+def waiting_worker() -> tuple[EarlyWorker, socket.socket]:
+    ours, theirs = socket_pair()
+    return EarlyWorker(subprocess.Popen(["sleep", "60"]), ours), theirs
+
+
+def test_a_worker_that_waits_already_gets_the_settings(clock: ScriptedClock) -> None:
+    early, theirs = waiting_worker()
+    vehicle = Vehicle(vehicle="van")
+    worker = Worker(vehicle, clock, early=early)
+    assert worker.start_if_due()
+    assert WorkerEnd(theirs).receive_setup().vehicle == vehicle
+    theirs.setblocking(True)
+    theirs.send(READY.model_dump_json().encode())
+    assert worker.receive() == [READY]
+    worker.stop()
+    assert early.process.returncode == -signal.SIGKILL
+
+
+def test_a_waiting_worker_that_has_died_is_replaced_at_once(clock: ScriptedClock, says: Says) -> None:
+    early, theirs = waiting_worker()
+    theirs.close()
+    worker = Worker(Vehicle(), clock, early=early)
+    assert worker.start_if_due()
+    assert early.process.returncode == -signal.SIGKILL
+    says(READY)
+    assert worker.receive() == [READY]
+    worker.stop()
+
+
+def test_only_the_first_start_finds_a_worker_waiting(clock: ScriptedClock, says: Says) -> None:
+    early, theirs = waiting_worker()
+    worker = Worker(Vehicle(), clock, early=early)
+    assert worker.start_if_due()
+    theirs.close()
+    assert worker.receive() is None
+    clock.sleep(1.0)
+    assert worker.start_if_due()
+    says(READY)
+    assert worker.receive() == [READY]
+    assert worker.starts == 2
+    worker.stop()

@@ -7,7 +7,8 @@ import pytest
 from edge_road.errors import BundleError, EdgeRoadError
 from edge_road.road_state import Position
 from edge_road.runtime.evidence import Alive, Ended, Evidence, Failed, RegionEvidence
-from edge_road.runtime.link import MOST_AT_ONCE, Setup, SupervisorEnd, WorkerEnd, socket_pair
+from edge_road.runtime.link import MOST_AT_ONCE, Setup, SupervisorEnd, WorkerEnd
+from edge_road.runtime.spawning import socket_pair
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import VehicleInputs
 

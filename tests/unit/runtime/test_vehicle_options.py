@@ -9,7 +9,7 @@ import pytest
 from edge_road.errors import ConfigError
 from edge_road.runtime.main import _parser
 from edge_road.runtime.vehicle import Vehicle
-from edge_road.runtime.vehicle_options import VehicleOptions
+from edge_road.runtime.vehicle_options import VehicleOptions, source_table
 
 
 def vehicle(*words: str) -> Vehicle:
@@ -58,3 +58,8 @@ def test_a_folder_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "drive.mp4").write_bytes(b"")
     assert vehicle("--source", str(tmp_path)).source.kind == "images"
     assert vehicle("--source", str(tmp_path / "drive.mp4")).source.kind == "video"
+
+
+def test_an_empty_source_is_no_folder() -> None:
+    with pytest.raises(ConfigError, match="no such source"):
+        source_table("")

@@ -10,12 +10,13 @@ import pytest
 
 from edge_road.clock import SystemClock
 from edge_road.frames import Frame, Image
-from edge_road.runtime import worker
+from edge_road.runtime import preview, worker
 from edge_road.runtime.evidence import Ended, Evidence, Ready
-from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, WorkerEnd, socket_pair
+from edge_road.runtime.link import AnyReport, Setup, SupervisorEnd, WorkerEnd
 from edge_road.runtime.recorder import Step
 from edge_road.runtime.replay import Replay
 from edge_road.runtime.sources.base import EndOfStream
+from edge_road.runtime.spawning import socket_pair
 from edge_road.runtime.vehicle import Vehicle, WorkerLimits
 
 
@@ -95,7 +96,7 @@ def test_a_slow_picture_for_the_page_delays_no_answer(monkeypatch: pytest.Monkey
         def show(self, image: Image) -> None:
             in_time.append(judged.wait(3))
 
-    monkeypatch.setattr(worker, "Preview", SlowPreview)
+    monkeypatch.setattr(preview, "Preview", SlowPreview)
     reports_of_a_worker(monkeypatch, OneFrame, on_evidence=judged.set)
     assert in_time == [True]
 
