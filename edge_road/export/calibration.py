@@ -42,7 +42,7 @@ def stratified_positions(labels_N: Labels, count: int, generator: np.random.Gene
 def with_perturbations(
     images_NHWC: Images, labels_N: Labels, settings: CalibrationSettings, seed: int
 ) -> Images:
-    """The calibration images: in every class the same share of each perturbation."""
+    """The calibration images: the same share of every class perturbed, each perturbation equally often."""
     if len(images_NHWC) == 0:
         raise DataError("there are no training images to calibrate with")
     result: Images = images_NHWC.copy()
@@ -53,14 +53,15 @@ def with_perturbations(
 
 
 def _dealt(labels_N: Labels, number: int, settings: CalibrationSettings) -> Positions:
-    """The positions of the `number`-th perturbation: its own slice of every class."""
-    share = settings.perturbed_share / len(settings.perturbations)
-    slices = []
-    for label in np.unique(labels_N):
-        of_class = np.flatnonzero(labels_N == label)
-        first, last = (round(share * turn * len(of_class)) for turn in (number, number + 1))
-        slices.append(of_class[first:last])
-    return np.concatenate(slices)
+    """The positions of the `number`-th perturbation.
+
+    They are dealt in turn through one class after the other. A slice of each class by itself would be rounded
+    to no image where classes are small, and with many of them whole perturbations would be missing.
+    """
+    by_class_N = np.argsort(labels_N, kind="stable")
+    due_N = np.floor(settings.perturbed_share * np.arange(len(labels_N) + 1))
+    perturbed = by_class_N[np.diff(due_N) > 0]
+    return np.sort(perturbed[number :: len(settings.perturbations)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from edge_road.export.gate import (
     judge_reduced,
 )
 from edge_road.export.half import to_float16
-from edge_road.export.last_bias import without_mean_error
+from edge_road.export.last_bias import with_fitted_bias
 from edge_road.export.material import Material, load_material
 from edge_road.export.measure import DIGITS, Measured, compare, measure, open_predictor, parity_of
 from edge_road.export.quantize import Int8Layers, int8_layers, quantize, quantized_tensors
@@ -166,8 +166,8 @@ class Exporter:
             int8_bytes = quantize(onnx_bytes, layers, chosen)
             if self.target.float16:
                 int8_bytes = to_float16(int8_bytes, self._largest_values(onnx_bytes))
-            classes = self.material.record.class_list
-            int8_bytes = without_mean_error(onnx_bytes, int8_bytes, classes, images_NHWC)
+            classes, met_NHWC = self.material.record.class_list, self.material.perturbed_images(self.target)
+            int8_bytes = with_fitted_bias(onnx_bytes, int8_bytes, classes, met_NHWC)
             share = int8_work_share(int8_bytes)
             outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {share:.0%} of the work"
         digest = sha256(images_NHWC.tobytes())

@@ -17,7 +17,7 @@ MOST_DRAWN = 2.0
 _KEPT, _LEFT, _BROKEN = SERIES_COLORS[0], SERIES_COLORS[3], SERIES_COLORS[1]
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif }
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }
 table { border-collapse: collapse; width: 100% } td, th { padding: .2rem .6rem; text-align: left }
 tr + tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent) }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }

@@ -48,6 +48,11 @@ class Material:
         drawn = self.training.draw(target.calibration.images, target.seed)
         return with_perturbations(drawn.images_NHWC, drawn.labels_N, target.calibration, target.seed)
 
+    def perturbed_images(self, target: Target) -> Images:
+        """All training images that the export looks at, each perturbed: many lie near a fence."""
+        settings = target.calibration.model_copy(update={"perturbed_share": 1.0})
+        return with_perturbations(self.training.images_NHWC, self.training.labels_N, settings, target.seed)
+
     def search_images(self, target: Target) -> Images:
         """Validation images, half of them perturbed: choices are made on validation."""
         return self._as_met(target.calibration.search_images, target)

@@ -29,6 +29,7 @@ from edge_road.evaluation.smoke import smoke_accuracies, smoke_limits
 from edge_road.export.exporting import Export, Judged
 from edge_road.export.rtx_check import RtxReport
 from edge_road.export.work import Int8Work
+from edge_road.files import check_writable
 from edge_road.frames import Floats
 from edge_road.recipe import Recipe
 from edge_road.trust import SIGNATURE_FILE
@@ -51,13 +52,17 @@ def pack(export: Export, path: Path, sign: Callable[[bytes], bytes] | None = Non
     try:
         write_bundle(path, manifest, contents, sign)
     except OSError as error:
-        raise BundleError(
-            "the bundle cannot be written",
-            where=path,
-            got=error.strerror,
-            fix="free some space or choose another folder with --out; nothing was changed",
-        ) from None
+        raise _unwritable(path, error) from None
     return load_bundle(path)
+
+
+def _unwritable(path: Path, error: OSError) -> BundleError:
+    return BundleError(
+        "the bundle cannot be written",
+        where=path,
+        got=error.strerror,
+        fix="free some space or choose another folder with --out; nothing was changed",
+    )
 
 
 def _require_own_outputs(bundle: Bundle) -> None:
@@ -76,6 +81,10 @@ def refuse_foreign_folder(path: Path) -> None:
             expected="a new folder or an older bundle",
             fix="name another folder with --out",
         )
+    try:
+        check_writable(path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from None
 
 
 def _empty_or_bundle(path: Path) -> bool:

@@ -31,7 +31,7 @@ class Steps:
             print("failed", flush=True)
             raise
         self.durations_s[title] = round((self.clock.mono_ns() - start_ns) / 1e9, 3)
-        print(f"{outcome.text:<62} {self.durations_s[title]:6.1f} s", flush=True)
+        print(f"{outcome.text:<46} {self.durations_s[title]:6.1f} s", flush=True)
         for line in self._pending:
             print(f"  {'':<22}{line}", flush=True)
         self._pending.clear()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from edge_road.config import StrictModel, load_settings
+from edge_road.config import Seed, StrictModel, load_settings
 from edge_road.evaluation.perturbations import find_perturbation
 from edge_road.workspace import home
 
@@ -22,7 +22,7 @@ class CalibrationSettings(StrictModel):
     images: int = Field(default=128, ge=8, le=4096)
     """every class as often as it can be; 32 suffice for MobileNetV3"""
     perturbed_share: Share = 0.5
-    """of them, dealt evenly to the perturbations below within every class"""
+    """of them and of every class, dealt evenly to the perturbations below"""
     perturbations: tuple[str, ...] = (
         *("gaussian_40", "night:2", "dark", "motion_blur"),
         *("jpeg", "spray:2", "occlusion", "stripes"),
@@ -185,11 +185,11 @@ class Target(StrictModel):
     training with INT8 in the graph"""
     tensorrt: bool = True
     """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed"""
-    seed: int = Field(default=0, ge=0)
+    seed: Seed = 0
     """of all draws of images and perturbations"""
     answer_accuracy: Share = 0.99
     """the confidence threshold is the lowest at which answers on validation images are this right"""
-    highest_threshold: Share = 0.7
+    highest_threshold: Share = 0.8
     """a threshold above it would leave the vehicle without answers"""
     calibration: CalibrationSettings = CalibrationSettings()
     qat: QatSettings = QatSettings()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from edge_road.bundle import MODEL_FILES
@@ -15,7 +16,7 @@ from edge_road.export.measure import open_predictor
 from edge_road.export.onnx_edit import with_temperature
 from edge_road.export.steps import Steps
 from edge_road.export.target import load_target
-from edge_road.files import write_atomically
+from edge_road.files import check_writable, write_atomically
 from edge_road.workspace import newest_run
 
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out: Path = options.out or run / MODEL_FILES["float32"]
     target, steps = load_target(options.target), Steps()
     print(f"export {run} to ONNX")
+    _try_place(out)
     exporter = open_exporter(run, target, steps, options.data)
     onnx_bytes, parity = exporter.make_float(run)
     require_passed(judge_float(parity, None, target.float_limits))
@@ -51,8 +53,22 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _try_place(path: Path) -> None:
+    """Before the work."""
+    if path.is_dir():
+        raise ConfigError("the model cannot be written", where=path, got="a folder", expected="a file's name")
+    with _writing(path):
+        check_writable(path.parent)
+
+
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with _writing(path):
         write_atomically(path, content)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ConfigError("the model cannot be written", where=path, got=error.strerror) from None

@@ -12,14 +12,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.backends.probe_check import check_probe
-from edge_road.bundle import REPORT_FILE, Bundle, Precision, load_bundle
+from edge_road.bundle import MANIFEST_FILE, REPORT_FILE, Bundle, Precision, load_bundle
 from edge_road.errors import BundleError, GateRefused
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.scores import Evaluation
 from edge_road.export.gate import Verdict
 from edge_road.export.gate_file import refuse_unknown_schema
 from edge_road.export.material import load_all_images
-from edge_road.trust import DEVELOPMENT, Trust
+from edge_road.logs import safe_text
+from edge_road.trust import DEVELOPMENT, SIGNATURE_FILE, Trust
 from edge_road.workspace import newest_bundle
 
 HEADER = ("model", "MB", "off by", "accuracy", "ice missed", "worst perturbation", "gate")
@@ -36,6 +37,7 @@ class _Judged(BaseModel):
     robust: Evaluation
 
 
+_UNNAMED = {MANIFEST_FILE, SIGNATURE_FILE}
 _SCHEMAS = ("edge_road.export_report/1",)
 
 
@@ -50,7 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bundle = load_bundle(path, Trust(trusted_keys=keys) if keys else DEVELOPMENT)
     report = _read_report(bundle)
     print(f"bundle {path}\n  digest {bundle.digest}\n  {bundle.trust_text}")
-    print(f"  {len(bundle.contents)} files, as the manifest says\n")
+    print(f"  {len(bundle.contents)} files, as the manifest says")
+    if foreign := sorted({inner.name for inner in path.iterdir()} - bundle.contents.keys() - _UNNAMED):
+        print(f"  not the bundle's and never read: {safe_text(', '.join(foreign))[:200]}")
+    print()
     threads = os.cpu_count() or 1
     predictors = {p: OnnxPredictor.from_bundle(bundle, p, threads) for p in bundle.manifest.artefacts}
     _print_table([HEADER, *(_row(bundle, p, predictors[p], report.artefacts[p]) for p in predictors)])

@@ -245,6 +245,14 @@ def test_a_manifest_with_other_values_is_refused(key: str, value: Any, bundle: P
         load_bundle(bundle)
 
 
+def test_what_is_wrong_with_a_manifest_is_told_in_one_line_with_a_way_out(bundle: Path) -> None:
+    change_manifest(bundle, lambda values: values.update(clases=values.pop("classes")))
+    with pytest.raises(BundleError, match="not valid") as caught:
+        load_bundle(bundle)
+    assert caught.value.details["got"] == "classes: Field required (and 1 more)"
+    assert "copy the bundle again" in caught.value.details["to do"]
+
+
 def test_a_bundle_that_claims_to_be_vast_is_refused_before_it_is_read(bundle: Path) -> None:
     def claim(values: dict[str, Any]) -> None:
         values["files"]["model.onnx"]["size"] = 2**40

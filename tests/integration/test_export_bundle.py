@@ -41,7 +41,7 @@ name = "test"
 parity = 24
 robustness = 24
 [calibration]
-images = 24
+images = 48
 sensitivity_images = 4
 keep_float = 2
 """
@@ -95,11 +95,11 @@ def test_the_bundle_holds_both_models_and_what_a_vehicle_must_know(bundle: Bundl
     assert set(manifest.artefacts) == {"float32", "float16", "int8"}
     assert manifest.input_shape == (0, 64, 64, 3)
     assert manifest.calibration is not None
-    assert manifest.calibration.images == 24
+    assert manifest.calibration.images == 48
     for artefact in manifest.artefacts.values():
         assert np.array(artefact.centroids).shape == (3, 16)
         assert all(radius > 0 for radius in artefact.radii)
-        assert 0.4 <= artefact.confidence_threshold <= 0.7
+        assert 0.4 <= artefact.confidence_threshold <= 0.8
     assert set(manifest.smoke_limits) == set(SMOKE_TESTS)
     assert len(bundle.probe().labels_N) == 24
     assert set(bundle.probe().logits_NC) == {"float32", "float16", "int8"}
@@ -361,6 +361,15 @@ def test_a_folder_of_the_user_is_never_replaced(
     assert (precious / "wedding.jpg").read_bytes() == b"x"
 
 
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    quick: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "export_run", None)
+    (quick / "file").touch()
+    assert export_quickly(quick, "--out", str(quick / "file" / "bundle")) == 3
+    assert "the bundle cannot be written" in capsys.readouterr().err
+
+
 def test_an_older_bundle_is_replaced_as_a_whole(quick: Path, bundle: Bundle) -> None:
     shutil.copytree(bundle.path, quick / "bundles" / "tiny-0001")
     (quick / "quick.toml").write_text(QUICK + "\n[int8_limits]\n" + "recall_drop = 1.0\n")
@@ -451,6 +460,17 @@ def test_verify_shows_what_the_bundle_keeps(
     assert "120 images" in text
 
 
+def test_verify_names_files_that_are_not_the_bundles(
+    bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = Path(shutil.copytree(bundle.path, tmp_path / "more"))
+    assert command("verify", [str(more)]) == 0
+    assert "never read" not in capsys.readouterr().out
+    (more / "notes.txt").write_text("x")
+    assert command("verify", [str(more)]) == 0
+    assert "not the bundle's and never read: notes.txt" in capsys.readouterr().out
+
+
 def test_verify_refuses_a_cut_file_and_a_bundle_below_its_gate(
     bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -481,3 +501,15 @@ def test_to_onnx_writes_one_checked_file(quick: Path, capsys: pytest.CaptureFixt
     predictor = OnnxPredictor(content, load_run(run).classes, (64, 64), name="file")
     assert len(predictor.predict(np.zeros((2, 64, 64, 3), np.uint8))) == 2
     assert "fit temperature" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("where", ["file/model.onnx", "folder"])
+def test_to_onnx_tries_its_place_before_the_work(
+    where: str, quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (quick / "file").touch()
+    (quick / "folder").mkdir()
+    assert command("to-onnx", ["--out", str(quick / where), "--target", str(quick / "test.toml")]) == 2
+    said = capsys.readouterr()
+    assert "the model cannot be written" in said.err
+    assert "export ONNX" not in said.out

@@ -31,7 +31,7 @@ TARGET = Target(
     float16=False,
     machine_limits=MachineLimits(measure=False),
     samples=SampleSettings(parity=24, robustness=24, gate=60),
-    calibration=CalibrationSettings(images=24),
+    calibration=CalibrationSettings(images=48),  # eight perturbations, three of each
 )
 
 

@@ -56,6 +56,16 @@ def test_every_class_gets_the_same_share_of_each_perturbation_and_the_originals_
     assert (images_NHWC == 128).all()
 
 
+def test_with_many_small_classes_no_perturbation_is_left_out() -> None:
+    """27 classes have five or four of 128 images: fewer than there are perturbations."""
+    labels_N = np.sort(np.arange(128) % 27)
+    settings = CalibrationSettings(perturbations=tuple(f"dark:{10 * step}" for step in range(1, 9)))
+    images_NHWC = np.full((128, *SIZE, 3), 200, np.uint8)
+    shades_N = with_perturbations(images_NHWC, labels_N, settings, seed=0)[:, 0, 0, 0]
+    assert np.unique(shades_N, return_counts=True)[1].tolist() == [8] * 8 + [64]
+    assert set(np.bincount(labels_N[shades_N < 200]).tolist()) == {2, 3}
+
+
 def test_without_images_there_is_nothing_to_calibrate() -> None:
     with pytest.raises(DataError, match="no training images"):
         with_perturbations(noise_images(0), np.zeros(0, np.int64), CalibrationSettings(), seed=0)

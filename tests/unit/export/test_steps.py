@@ -20,3 +20,9 @@ def test_a_step_that_fails_says_so_and_passes_the_error_on(capsys: pytest.Captur
     with pytest.raises(KeyboardInterrupt), Steps(ScriptedClock()).step("export ONNX"):
         raise KeyboardInterrupt
     assert capsys.readouterr().out.endswith("failed\n")
+
+
+def test_a_step_fits_a_terminal_of_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    with Steps(ScriptedClock()).step("TensorRT-RTX, float16") as outcome:
+        outcome.text = "built, 55 conv/linear kernels, 80% in INT8"
+    assert len(capsys.readouterr().out.rstrip()) <= 80
