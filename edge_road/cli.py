@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import os
@@ -10,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 
 from edge_road import __version__
-from edge_road.errors import EdgeRoadError, suggestion
+from edge_road.errors import ConfigError, EdgeRoadError, suggestion
 
 # name -> (module with `main(arguments) -> exit code`, one line of help)
 COMMANDS = {
@@ -35,6 +36,12 @@ COMMANDS = {
     "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),
 }
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NOT_OURS = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOTEMPTY),
+)
+
 
 def command(name: str, arguments: Sequence[str] | None = None) -> int:
     """Run one command and turn what goes wrong into a message and an exit code."""
@@ -50,15 +57,39 @@ def command(name: str, arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if not _is_refusal(error):
+            return _report_bug()
+        print(f"error: {_refused_by_the_system(error)}", file=sys.stderr)
+        return ConfigError.exit_code
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("edge_road"):
             raise
         print(_missing_package(error.name or "?", module), file=sys.stderr)
         return 2
     except Exception:
-        traceback.print_exc()
-        print("error: this is a bug in edge_road; please report the lines above", file=sys.stderr)
-        return 70
+        return _report_bug()
+
+
+def _report_bug() -> int:
+    traceback.print_exc()
+    print("error: this is a bug in edge_road; please report the lines above", file=sys.stderr)
+    return EdgeRoadError.exit_code
+
+
+def _is_refusal(error: OSError) -> bool:
+    """A file or folder that the machine does not let us make, or a full disk; all else is our mistake."""
+    return error.errno in _FULL or (error.errno in _NOT_OURS and error.filename is not None)
+
+
+def _refused_by_the_system(error: OSError) -> ConfigError:
+    place = error.filename2 or error.filename
+    return ConfigError(
+        "a file or folder cannot be read or written",
+        where=place.decode(errors="replace") if isinstance(place, bytes) else place,
+        got=error.strerror,
+        fix="make room" if error.errno in _FULL else "choose another place, or change its permissions",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -59,7 +59,9 @@ def _step(name: str, *options: object) -> None:
     sys.stdout.flush()
     done = subprocess.run([sys.executable, "-m", "edge_road.cli", *words])
     if done.returncode != 0:
-        raise EdgeRoadError(f"the step '{name}' failed", got=f"exit code {done.returncode}")
+        failure = EdgeRoadError(f"the step '{name}' failed", got=f"exit code {done.returncode}")
+        failure.exit_code = max(done.returncode, 1)  # of the step; below 0 it was killed
+        raise failure
 
 
 def _held_out_accuracy(report: Path) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import os
 import shutil
@@ -62,6 +63,18 @@ def new_folder(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_writable(folder: Path) -> None:
+    """Before long work, so that its result is not lost for want of a place; nothing is made yet."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(there))
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(there)) from None
 
 
 def sha256(content: bytes) -> str:

@@ -13,6 +13,7 @@ from edge_road.conditions import ClassList
 from edge_road.config import StrictModel
 from edge_road.errors import BundleError, EdgeRoadError
 from edge_road.preprocess import Preprocessing
+from edge_road.settings_errors import first_fault
 
 MANIFEST_FILE = "manifest.json"
 LARGEST_MANIFEST_BYTES = 8 * 2**20
@@ -112,8 +113,13 @@ def parse_manifest(raw: bytes, where: Path) -> Manifest:
     except BundleError:
         raise
     except (ValidationError, ValueError, RecursionError, EdgeRoadError) as error:
-        text = str(error)[:2000] or type(error).__name__
-        raise BundleError("the manifest is not valid", where=where, got=text) from None
+        text = first_fault(error) if isinstance(error, ValidationError) else str(error)[:2000]
+        raise BundleError(
+            "the manifest is not valid",
+            where=where,
+            got=text or type(error).__name__,
+            fix="export the run again, or copy the bundle again",
+        ) from None
     return manifest
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from edge_road.config import GrownModel, NotNegative, Positive, Probability, StrictModel
+from edge_road.config import GrownModel, NotNegative, Positive, Probability, Seed, StrictModel
 from edge_road.preprocess import Crop
 from edge_road.recipe_data import DataSettings, SyntheticData
 from edge_road.recipe_method import DiscriminativeMethod, MethodSettings
@@ -123,7 +123,7 @@ class TrainingSettings(StrictModel):
     """refuse operations that round differently from run to run (a GPU has some)"""
     workers: int = Field(default=1, ge=0)
     """threads that prepare batches ahead; 0: none"""
-    threads: int = Field(default=0, ge=0)
+    threads: int = Field(default=0, ge=0, le=1024)
     """torch threads; 0: OMP_NUM_THREADS, else as many as there are cores"""
     memory_gb: NotNegative = 2.0
     """a split that needs more than this is read from disk batch by batch"""
@@ -134,7 +134,7 @@ class TrainingSettings(StrictModel):
 class Recipe(StrictModel):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")
     """names the run's folder"""
-    seed: int = Field(default=0, ge=0)
+    seed: Seed = 0
     """of weights, order, augmentation and noise; the data has a seed of its own"""
     data: DataSettings = SyntheticData()
     input: InputSettings = InputSettings()
@@ -147,7 +147,8 @@ class Recipe(StrictModel):
     @model_validator(mode="after")
     def _warms_up_within_the_training(self) -> Recipe:
         if self.optimizer.warmup_epochs >= self.training.epochs:
-            raise ValueError("optimizer.warmup_epochs must be below training.epochs")
+            numbers = f"{self.optimizer.warmup_epochs:g} is not below {self.training.epochs}"
+            raise ValueError(f"optimizer.warmup_epochs must be below training.epochs: {numbers}")
         return self
 
     @model_validator(mode="after")

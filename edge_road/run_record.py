@@ -23,6 +23,7 @@ from edge_road.errors import ConfigError
 from edge_road.files import write_atomically
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe
+from edge_road.settings_errors import first_fault
 
 RECIPE_FILE = "recipe.toml"
 RECORD_FILE = "run.json"
@@ -72,10 +73,17 @@ def load_record(run: Path) -> RunRecord:
             "this is not a finished run",
             where=run,
             expected=f"a folder with {RECORD_FILE}",
-            fix=f"finish it with: python training/train_road.py --run {run}",
+            fix=f"finish it with: python training/train_road.py --run {run}"
+            if (run / RECIPE_FILE).is_file()
+            else "python training/train_road.py makes one",
         ) from None
     except ValidationError as error:
-        raise ConfigError("the record of this run cannot be read", where=path, got=error) from None
+        raise ConfigError(
+            "the record of this run cannot be read",
+            where=path,
+            got=first_fault(error),
+            fix="restore the file, or remove it and continue the run to have it written again",
+        ) from None
 
 
 def load_recipe(run: Path) -> Recipe:

@@ -115,7 +115,12 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     except OSError as error:
         raise DataError("the table cannot be read", where=path, got=error.strerror) from None
     except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError("the table is not CSV in UTF-8", where=path, got=error) from None
+        raise DataError(
+            "the table is not CSV in UTF-8",
+            where=path,
+            got=error,
+            expected="a table with file,label in its first line, or a folder with a folder for each class",
+        ) from None
 
 
 def _check_columns(columns: tuple[str, ...], path: Path) -> None:

@@ -14,6 +14,21 @@ from edge_road.errors import DataError
 from edge_road.frames import Image
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
+FOREIGN_SUFFIXES = (
+    ".tif",
+    ".tiff",
+    ".gif",
+    ".heic",
+    ".heif",
+    ".avif",
+    ".jp2",
+    ".jxl",
+    ".dng",
+    ".cr2",
+    ".nef",
+    ".arw",
+)
+"""pictures too, but of formats that are not read"""
 LARGEST_FILE_BYTES = 256 * 2**20
 
 

@@ -30,14 +30,14 @@ def stratified_splits(
 def grouped_parts(groups_N: Labels, labels_N: Labels, settings: DrawnSplits, where: object) -> Parts:
     """Positions in SPLITS; no group (a day, a drive) is in two of them."""
     counts_GC = _counts(groups_N, labels_N)
-    generator = np.random.default_rng(settings.seed)
+    generator = np.random.default_rng(generator_seed(settings.seed))
     if not settings.folds:
         shares = [1 - settings.validation - settings.test, settings.validation, settings.test]
         return assign_groups(counts_GC, shares, generator, where)[groups_N]
     folds_G = assign_groups(counts_GC, [1 / settings.folds] * settings.folds, generator, where)
     rest = np.flatnonzero(folds_G != settings.fold)
     validation = settings.validation / (1 - settings.test_share)
-    generator = np.random.default_rng((settings.seed, settings.fold + 1))
+    generator = np.random.default_rng((generator_seed(settings.seed), settings.fold + 1))
     parts_G = np.full(len(folds_G), SPLITS.index("test"))
     parts_G[rest] = assign_groups(counts_GC[rest], [1 - validation, validation], generator, where)
     return parts_G[groups_N]
@@ -90,9 +90,18 @@ def _split_of_class(
     validations = max(1, round(len(keys) * settings.validation))
     if validations >= len(rest) or not tests:
         raise DataError(
-            f"the class '{name}' has too few pictures for three splits", where=where, got=len(keys)
+            f"the class '{name}' has too few pictures for three splits",
+            where=where,
+            got=len(keys),
+            expected=f"{max(3, settings.folds)} or more: to train, to choose and to test",
+            fix="add pictures, or leave the class out of `classes` in the recipe's [data]",
         )
     return {"test": list(tests), "validation": rest[:validations], "train": rest[validations:]}
+
+
+def generator_seed(seed: int) -> int:
+    """A recipe's seed may be any whole number; generators take none below 0."""
+    return seed % 2**64
 
 
 def ranked_keys(keys: Sequence[str], seed: str) -> list[str]:

@@ -12,7 +12,7 @@ from edge_road.datasets.draws import stratified_splits
 from edge_road.datasets.index import RoadDataset, Split
 from edge_road.datasets.listing import check_folder, folders_in, image_names
 from edge_road.datasets.relabel import relabelled
-from edge_road.errors import DataError, suggestion
+from edge_road.errors import DataError, nearest
 from edge_road.frames import Image
 from edge_road.recipe_data import FolderData
 
@@ -45,7 +45,7 @@ def _keys_of_class(path: Path, name: str) -> list[str]:
             where=path,
             got=", ".join(present) or "no folders",
             expected=name,
-            fix=suggestion(name, present) or "make the folder, or name the `classes` in the recipe's [data]",
+            fix=_how_to_name(name, nearest(name, present)),
         )
     keys = [f"{name}/{image}" for image in image_names(path / name)]
     if not keys:
@@ -55,3 +55,8 @@ def _keys_of_class(path: Path, name: str) -> list[str]:
             expected="files that end in " + ", ".join(IMAGE_SUFFIXES),
         )
     return keys
+
+
+def _how_to_name(name: str, present: str | None) -> str:
+    first = "make the folder" if present is None else f"did you mean '{present}'? rename it to '{name}'"
+    return f"{first}, or name the `classes` in the recipe's [data]"

@@ -15,9 +15,9 @@ def folders_in(folder: Path) -> list[str]:
     return sorted(entry.name for entry in _visible(folder) if entry.is_dir())
 
 
-def image_names(folder: Path) -> list[str]:
+def image_names(folder: Path, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> list[str]:
     """Paths relative to `folder`, with `/`, of all plain picture files below it."""
-    return sorted(_walk(folder, "", {_identity(parent) for parent in folder.resolve().parents}))
+    return sorted(_walk(folder, "", {_identity(parent) for parent in folder.resolve().parents}, suffixes))
 
 
 def check_folder(path: Path, what: str) -> None:
@@ -29,17 +29,19 @@ def check_folder(path: Path, what: str) -> None:
         )
 
 
-def _walk(folder: Path, prefix: str, entered: set[tuple[int, int]]) -> Iterator[str]:
+def _walk(
+    folder: Path, prefix: str, entered: set[tuple[int, int]], suffixes: tuple[str, ...]
+) -> Iterator[str]:
     """A link may lead back to a parent, or to a folder that was entered already."""
     if _identity(folder) in entered:
         return
     entered.add(_identity(folder))
     for entry in _visible(folder):
-        if entry.name.lower().endswith(IMAGE_SUFFIXES):
+        if entry.name.lower().endswith(suffixes):
             if entry.is_file():
                 yield prefix + _text(entry)
         elif entry.is_dir():
-            yield from _walk(folder / entry.name, f"{prefix}{_text(entry)}/", entered)
+            yield from _walk(folder / entry.name, f"{prefix}{_text(entry)}/", entered, suffixes)
 
 
 def _identity(folder: Path) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edge_road.datasets.draws import generator_seed
 from edge_road.datasets.index import Labels, Split
 from edge_road.errors import DataError
 
@@ -15,7 +16,7 @@ def official_splits(
 ) -> dict[str, Split]:
     """A share of every class, drawn by `seed`."""
     drawn_N = np.zeros(len(train), dtype=bool)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(generator_seed(seed))
     for label, name in enumerate(classes):
         drawn_N[_drawn(train.labels_N, label, name, validation, generator, where)] = True
     return {

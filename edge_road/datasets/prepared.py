@@ -60,13 +60,16 @@ def prepare_split(
 
 
 def _report_bad(bad: list[str], total: int) -> None:
-    listed = "\n    ".join(bad[:_MOST_LISTED] + (["..."] if len(bad) > _MOST_LISTED else []))
+    listed = bad[:_MOST_LISTED] + (["..."] if len(bad) > _MOST_LISTED else [])
     what = f"{len(bad)} of {total} pictures cannot be used"
     if len(bad) > LARGEST_BAD_SHARE * total:
         raise DataError(
-            what, got=listed, expected=f"at most {LARGEST_BAD_SHARE:.0%}", fix="repair or remove them"
+            what,
+            got=f"\n{'':12}".join(listed),
+            expected=f"at most {LARGEST_BAD_SHARE:.0%}",
+            fix="repair or remove them; `edge-road data check` lists them all",
         )
-    _log.warning("%s and are left out:\n    %s", what, listed)
+    _log.warning("%s and are left out:\n    %s", what, "\n    ".join(listed))
 
 
 def _check_memory(shape: tuple[int, ...]) -> None:

@@ -23,6 +23,7 @@ from edge_road.datasets.listing import check_folder
 from edge_road.errors import DataError
 from edge_road.frames import Image
 from edge_road.recipe_data import ShardData
+from edge_road.settings_errors import first_fault
 
 SHARDS_FILE = "shards.json"
 _FILE_NAME = r"^(train|validation|test)-\d{6}\.tar$"
@@ -166,8 +167,7 @@ def _load(kind: type[Document], path: Path) -> Document:
     except OSError as error:
         raise _unfit(path, error.strerror) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        raise _unfit(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise _unfit(path, first_fault(error)) from None
 
 
 def _unfit(path: Path, got: str | None) -> DataError:

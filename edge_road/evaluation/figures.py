@@ -6,7 +6,7 @@ import html
 import io
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 SERIES_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
 INK = "#010203"  # stands for the page's text colour until the SVG is written
@@ -48,6 +48,18 @@ def legend(axes: Any, entries: int, **place: Any) -> None:
     if entries > 1:
         where = {"loc": "lower left", "bbox_to_anchor": (0, 1.01), "borderaxespad": 0.0, "ncols": 1, **place}
         axes.legend(frameon=False, fontsize=8.5, **where)
+
+
+def scale_by_powers(axes: Any, name: Literal["x", "y"]) -> None:
+    """A logarithmic axis that has numbers: values within one power of ten get a linear one."""
+    axis = getattr(axes, f"{name}axis")
+    least, most = axis.get_minpos(), max(axis.get_data_interval())
+    if most <= 10 * least:
+        return
+    axes.set(**{f"{name}scale": "log"})
+    between = ("2", "5") if most < 100 * least else ()
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in between else "")
 
 
 def _svg(figure: Any, title: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from edge_road.evaluation.figures import color_of, legend, plot
+from edge_road.evaluation.figures import color_of, legend, plot, scale_by_powers
 from edge_road.evaluation.lab_result import LabResult, SurfaceResult
 
 SIZE = (4.0, 3.0)
@@ -42,7 +42,7 @@ def groups_plot(labs: Labs) -> str:
             axes.plot(x, y, marker="o", color=color_of(position), label=title)
         runs = next(iter(labs.values())).curvature.noisy_runs
         axes.set(xlabel=f"times right of {runs} noisy copies", ylabel="mean curvature")
-        _powers_of_ten(axes)
+        scale_by_powers(axes, "y")
         axes.set_xlim(-0.4, runs + 0.4)
         axes.grid(alpha=0.25)
         legend(axes, len(labs))
@@ -61,7 +61,7 @@ def box_plot(labs: Labs) -> str:
             patch.set(facecolor=color_of(position), alpha=0.6)
         axes.set_xticks(range(1, len(labs) + 1), [f"[{n}]" for n in range(1, len(labs) + 1)])
         axes.set(ylabel="curvature", xlabel="model")
-        _powers_of_ten(axes)
+        scale_by_powers(axes, "y")
         axes.grid(alpha=0.25, axis="y")
 
     return plot("Curvature of the 90 % of least curvature", SIZE, draw)
@@ -73,17 +73,11 @@ def flatness_plot(labs: Labs) -> str:
             radii, losses = zip(*lab.flatness)
             axes.plot([100 * r for r in radii], losses, marker="o", color=color_of(position), label=title)
         axes.set(xlabel="step in the weights (% of their length)", ylabel="mean loss")
-        _powers_of_ten(axes)
+        scale_by_powers(axes, "y")
         axes.grid(alpha=0.25)
         legend(axes, len(labs))
 
     return plot("Mean loss after a random step in the weights", SIZE, draw)
-
-
-def _powers_of_ten(axes: Any) -> None:
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(lambda value, _: "")
 
 
 def surface_plot(surface: SurfaceResult, title: str) -> str:

@@ -26,6 +26,7 @@ from edge_road.evaluation.reliability import Calibration
 from edge_road.evaluation.scores import Evaluation
 from edge_road.files import write_atomically
 from edge_road.frames import Images
+from edge_road.settings_errors import first_fault
 
 JSON_FILE, HTML_FILE = "report.json", "report.html"
 
@@ -108,4 +109,4 @@ def load_report(path: Path) -> Report:
     except OSError as error:
         raise ConfigError("the report cannot be read", where=path, got=error.strerror) from None
     except ValidationError as error:
-        raise ConfigError("not a report of this version", where=path, got=error) from None
+        raise ConfigError("not a report of this version", where=path, got=first_fault(error)) from None

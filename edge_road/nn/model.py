@@ -68,6 +68,23 @@ def build_model(settings: ModelSettings, classes: int) -> RoadModel:
     return model
 
 
+def check_size(model: RoadModel, backbone: str, height: int, width: int) -> None:
+    """Some networks take pictures of one size only, and say so when they see the first one."""
+    was_training = model.training
+    try:
+        with torch.no_grad():
+            model.eval()(torch.zeros(1, 3, height, width))
+    except (AssertionError, RuntimeError, ValueError, TypeError) as error:
+        raise ConfigError(
+            "the backbone cannot take pictures of this size",
+            where="model.backbone, input.height and input.width",
+            got=f"{backbone} at {height}x{width}: {str(error).splitlines()[0] if str(error) else error!r}",
+            fix="give the pictures the size that the network asks for, or choose another backbone",
+        ) from None
+    finally:
+        model.train(was_training)
+
+
 def _load_backbone(backbone: Backbone, weights: str) -> None:
     if weights == "hub":
         tensors, where = hub_tensors(backbone.name), f"the published weights of {backbone.name}"

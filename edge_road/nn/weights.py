@@ -27,6 +27,8 @@ def read_tensors(path: Path) -> Tensors:
 
 def read_bytes(path: Path) -> bytes:
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe or a device may never end
+            raise OSError(None, "not a plain file")
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(
@@ -86,6 +88,14 @@ def load_strictly(module: nn.Module, tensors: Tensors, *, where: object, model: 
             where=where,
             got="; ".join(problems),
             expected=f"the {len(ours)} tensors of {model}",
+            fix="name the network of these weights as model.backbone, or give other weights",
+        )
+    if damaged := [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
+        raise ConfigError(
+            "the weights hold values that are not finite numbers",
+            where=where,
+            got=_first(damaged),
+            fix="copy or download the file again",
         )
     module.load_state_dict(tensors)
 

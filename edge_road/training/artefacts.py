@@ -58,9 +58,9 @@ def find_place(text: str) -> Path:
     )
 
 
-def open_artefacts(place: Path) -> list[Artefact]:
-    """A run is one artefact; a bundle is one for each precision."""
-    return _open_bundle(place) if (place / MANIFEST_FILE).is_file() else [_open_run(place)]
+def open_artefacts(place: Path, precisions: Sequence[Precision] = ()) -> list[Artefact]:
+    """A run is one artefact; a bundle is one for each of its precisions, or of those that are wanted."""
+    return _open_bundle(place, precisions) if (place / MANIFEST_FILE).is_file() else [_open_run(place)]
 
 
 def _open_run(run: Path) -> Artefact:
@@ -95,7 +95,7 @@ def bundle_predictor(place: Path, precision: Precision) -> Predictor:
     return OnnxPredictor.from_bundle(load_bundle(place), precision, threads=1)
 
 
-def _open_bundle(place: Path) -> list[Artefact]:
+def _open_bundle(place: Path, precisions: Sequence[Precision]) -> list[Artefact]:
     bundle = load_bundle(place)
     manifest = bundle.manifest
     recipe = check_settings(Recipe, manifest.recipe, where=place / MANIFEST_FILE)
@@ -109,7 +109,8 @@ def _open_bundle(place: Path) -> list[Artefact]:
             manifest.data_digest,
             shipped=artefact,
         )
-        for precision, artefact in manifest.artefacts.items()
+        for precision in precisions or manifest.artefacts
+        for artefact in [bundle.artefact(precision)]
     ]
 
 

@@ -6,6 +6,9 @@ import argparse
 import sys
 from collections.abc import Callable
 
+_MOST = 2**63 - 1
+"""beyond it, libraries that are asked for random numbers give up"""
+
 
 def whole_number(least: int) -> Callable[[str], int]:
     """A type for argparse."""
@@ -13,6 +16,8 @@ def whole_number(least: int) -> Callable[[str], int]:
     def number(text: str) -> int:
         if int(text) < least:
             raise argparse.ArgumentTypeError(f"{least} or more, not {text}")
+        if int(text) > _MOST:
+            raise argparse.ArgumentTypeError(f"at most {_MOST}, not {text}")
         return int(text)
 
     return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from edge_road.datasets.counts import count_table
 from edge_road.datasets.guess import guess_data
 from edge_road.datasets.opening import open_dataset
 from edge_road.errors import ConfigError
+from edge_road.files import check_writable
 from edge_road.recipe_data import DataSettings, RscdData
 from edge_road.training.command_line import whole_number
 from edge_road.training.data_check.findings import KINDS, CheckReport
@@ -20,10 +22,10 @@ from edge_road.training.recipes import Wishes, read_recipe
 
 EXAMPLES = """\
 examples:
-  edge-road data check photos                     a folder with dry/ wet/ icy/, RSCD, a table, shards
+  edge-road data check photos           class folders, RSCD, a table or shards
   edge-road data check --recipe road_small
-  edge-road data counts ../data/RSCD              class counts, of RSCD by both splits
-  edge-road data pack photos packed               WebDataset shards with the same samples
+  edge-road data counts ../data/RSCD    class counts, of RSCD by both splits
+  edge-road data pack photos packed     WebDataset shards with the same samples
 """
 
 
@@ -38,9 +40,10 @@ def _check(chosen: argparse.Namespace) -> int:
     from edge_road.training.data_check.page import write_check
 
     settings = _settings(chosen)
+    folder = chosen.out or workspace.home() / "reports" / f"data_check_{_name(settings)}"
+    check_writable(folder)
     with Counter() as progress:
         report, dataset = check_data(settings, limit=chosen.limit, workers=chosen.workers, progress=progress)
-    folder = chosen.out or workspace.home() / "reports" / f"data_check_{_name(settings)}"
     paths = write_check(folder, report, dataset)
     print(_text(report), count_table(dataset), "", *paths, sep="\n")
     return 2 if report.refused else 0
@@ -91,11 +94,14 @@ def _text(report: CheckReport) -> str:
         lines.append(
             f"refused: at most {report.limit:.1%} of the pictures may be bad, and no class as a whole"
         )
-    return "\n".join([*lines, *report.notes, ""])
+    return "\n".join([*lines, *(textwrap.fill(note, 80) for note in report.notes), ""])
 
 
 def _share(text: str) -> float:
-    share = float(text)
+    try:
+        share = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"a share from 0 to 1, not {text}") from None
     if not 0.0 <= share <= 1.0:
         raise argparse.ArgumentTypeError(f"0 to 1, not {text}")
     return share

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from edge_road import workspace
+from edge_road.bundle import Precision
 from edge_road.datasets import RoadDataset, Split
 from edge_road.datasets.index import SPLITS
 from edge_road.datasets.prepared import Prepared, prepare_split
@@ -22,6 +24,7 @@ from edge_road.evaluation.page import title_of
 from edge_road.evaluation.perturbations import DIALS, FAMILIES, PERTURBATIONS, SUITES, expand
 from edge_road.evaluation.report import Entry, PictureSet, Report, write_report
 from edge_road.evaluation.report_text import as_text
+from edge_road.files import check_writable
 from edge_road.run_record import RECORD_FILE
 from edge_road.training.artefacts import Artefact, data_settings, find_place, open_artefacts, open_data_of
 from edge_road.training.command_line import show_line, whole_number
@@ -37,13 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     baseline = load_baseline(chosen.baseline) if chosen.baseline else None
     names = _perturbation_names(chosen, baseline)
     places = [find_place(text) for text in chosen.subjects] or [workspace.newest_run()]
-    artefacts = [artefact for place in places for artefact in open_artefacts(place)]
+    artefacts = [artefact for place in places for artefact in open_artefacts(place, chosen.precision)]
     settings = data_settings(artefacts, chosen.data)
     dataset = open_data_of(artefacts, settings, as_made=chosen.data is None)
     split = choose_pictures(dataset, chosen.split, chosen.images, chosen.seed)
     sizes = dict.fromkeys(artefact.preprocessing for artefact in artefacts)
     prepared = {size: prepare_split(dataset, split, size) for size in sizes}
     pictures = [prepared[artefact.preprocessing] for artefact in artefacts]
+    folder = chosen.out or _report_folder(places)
+    check_writable(folder)
     judged = _judge_all(artefacts, pictures, names, chosen)
     wishes = Wishes(chosen.split, chosen.seed, chosen.ood, chosen.lab, baseline)
     entries = [
@@ -61,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         comparisons=compare_with_first(judged, chosen.seed),
     )
     show_line("")
-    paths = write_report(chosen.out or _report_folder(places), report, [p.images_NHWC for p in pictures])
+    paths = write_report(folder, report, [p.images_NHWC for p in pictures])
     print(as_text(report), *paths, sep="\n")
     return 0
 
@@ -165,11 +170,19 @@ def _parser() -> argparse.ArgumentParser:
 def _add_subjects(add: Callable[..., object]) -> None:
     """What is judged, and on which pictures."""
     add("subjects", nargs="*", metavar="RUN_OR_BUNDLE", help="folders or names; default: the newest run")
+    add(
+        "--precision",
+        choices=get_args(Precision),
+        action="append",
+        default=[],
+        metavar="P",
+        help="of bundles only this model, e.g. int8",
+    )
     other = "judge on other pictures: class folders, a table, shards, RSCD (default: the recipe's)"
     add("--data", type=Path, metavar="PATH", help=other)
     add("--split", choices=(*SPLITS, ALL_SPLITS), default="test", help="default: test")
     add("--images", type=whole_number(1), metavar="N", help="at most so many pictures, drawn by the seed")
-    where = "folder of the report (default: the run's, or reports/ for bundles)"
+    where = "of the report (default: the run's, or in reports/)"
     add("--out", type=Path, metavar="DIR", help=where)
 
 

@@ -18,9 +18,11 @@ from edge_road.training.run_folder import claimed, is_finished, newest_unfinishe
 
 EXAMPLES = """\
 examples:
-  python training/train_road.py                        rendered roads, a few minutes
-  python training/train_road.py --recipe road_small --data photos --weights backbone.safetensors
-  torchrun --nproc-per-node 8 --max-restarts 3 training/train_road.py --recipe rscd --run-folder runs/rscd8
+  python training/train_road.py                    rendered roads, a few minutes
+  python training/train_road.py --recipe road_small --data photos \\
+      --weights backbone.safetensors
+  torchrun --nproc-per-node 8 --max-restarts 3 training/train_road.py \\
+      --recipe rscd --run-folder runs/rscd8
 """
 
 

@@ -16,7 +16,7 @@ from edge_road.datasets import RoadDataset, open_dataset
 from edge_road.datasets.balance import class_weights
 from edge_road.errors import ConfigError
 from edge_road.files import sha256
-from edge_road.nn.model import RoadModel, build_model
+from edge_road.nn.model import RoadModel, build_model, check_size
 from edge_road.preprocess import Preprocessing
 from edge_road.recipe import Recipe, TrainingSettings
 from edge_road.run_record import RunRecord, write_record
@@ -50,6 +50,7 @@ def _train(recipe: Recipe, run: Path, progress: Progress, group: Group, watch: W
     model = build_model(recipe.model, len(dataset.classes))
     method = build_method(recipe.method, len(dataset.classes), recipe.model.features)
     preprocessing = _preprocessing(recipe, model)
+    check_size(model, recipe.model.backbone, recipe.input.height, recipe.input.width)
     progress.note(_summary(recipe, dataset, run))
     batches, validation = (
         _open_batches(recipe, dataset, split, preprocessing, device, group)

@@ -259,9 +259,10 @@ def _writing(run: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        place = error.filename or run
         raise TrainingError(
             "the run cannot be written",
-            where=error.filename or run,
+            where=place.decode(errors="replace") if isinstance(place, bytes) else place,
             got=error.strerror or error,
-            fix=f"make room, then continue with: python training/train_road.py --run {run}",
+            fix=f"make room or restore the folder, then: python training/train_road.py --run {run}",
         ) from error

@@ -30,7 +30,8 @@ BEST_FILE = "best.toml"
 EXAMPLE = """\
 example, in as many terminals as there are cores or GPUs to spare:
   python training/tune_road.py --recipe road_small --data photos --trials 40 \\
-      --over method.delta_d=0.5:6 --over method.sigma=log:0.02:0.5 --under clean,gaussian_40
+      --over method.delta_d=0.5:6 --over method.sigma=log:0.02:0.5 \\
+      --under clean,gaussian_40
   python training/train_road.py --recipe studies/road_small/best.toml
 """
 
@@ -81,7 +82,7 @@ class Tuning:
         _refuse_unknown_perturbations(under)
 
     def work(self, name: str | None, storage: str | None) -> None:
-        self.folder = workspace.home() / "studies" / (name or self.recipe.name)
+        self.folder = workspace.home() / "studies" / _plain_name(name or self.recipe.name)
         self.folder.mkdir(parents=True, exist_ok=True)
         with alone_in(self.folder):
             study = self._open(storage or f"sqlite:///{self.folder / 'study.db'}")
@@ -233,6 +234,17 @@ def _shown(parameters: dict[str, Any]) -> str:
     return " ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in parameters.items())
 
 
+def _plain_name(name: str) -> str:
+    if name in (".", "..") or "/" in name:
+        raise ConfigError(
+            "a study is a name, and its folder lies in studies/",
+            where="--study",
+            got=name,
+            fix="leave out the path",
+        )
+    return name
+
+
 def _refuse_unknown_perturbations(names: Sequence[str]) -> None:
     from edge_road.evaluation.perturbations import CLEAN, perturbation
 
@@ -244,7 +256,7 @@ def _refuse_unknown_perturbations(names: Sequence[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tune_road.py",
-        description="Find better numbers for a recipe by many short trainings. Each command is a worker.",
+        description="Find better numbers for a recipe by many short trainings.\nEach command is a worker.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

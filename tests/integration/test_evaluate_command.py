@@ -72,6 +72,16 @@ def only_report(folder: Path) -> Report:
     return load_report(folder / "report.json")
 
 
+def test_one_precision_of_a_bundle_is_judged_alone_or_refused_where_it_is_not_there(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    assert evaluate("tiny", *QUICK, "--precision", "float32") == 0
+    assert len(only_report(home / "reports" / "tiny").entries) == 1
+    assert evaluate("tiny", *QUICK, "--precision", "int8") == 3
+    assert "the bundle has no int8 model" in capsys.readouterr().err
+
+
 def test_a_bundle_is_judged_on_its_test_pictures_and_stays_sealed(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,6 +132,17 @@ def test_a_range_that_no_trial_could_use_is_refused_before_any_training(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["../elsewhere", "a/b", ".."])
+def test_a_study_stays_in_its_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path / "home"))
+    words = ["--recipe", "synthetic", "--over", "method.sigma=0.1:0.2", "--study", name]
+    assert cli.command("tune", words) == 2
+    assert "a study is a name" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_trial_of_a_worker_that_died_is_given_up_and_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,12 +25,12 @@ FIGURE_IMAGES = 32
 JSON_FILE, MARKDOWN_FILE, HTML_FILE, FIGURES = "table.json", "table.md", "compare.html", "figures"
 EPILOG = f"""\
 methods:
-{textwrap.fill(", ".join(METHOD_KINDS), 100, initial_indent="  ", subsequent_indent="  ")}
+{textwrap.fill(", ".join(METHOD_KINDS), 80, initial_indent="  ", subsequent_indent="  ")}
 
 examples:
   compare_methods.py --recipe road_small --data photos --folds 5
-  compare_methods.py --recipe road_small --data photos --methods discriminative --folds 5 \\
-      --vary method.delta_d=1,3,5          (an ablation)
+  compare_methods.py --recipe road_small --data photos --folds 5 \\
+      --methods discriminative --vary method.delta_d=1,3,5       (an ablation)
   the same again with --figures: nothing is trained again
 """
 
@@ -127,7 +127,7 @@ def _reference(wanted: str | None, trials: Sequence[Trial]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="compare_methods.py",
-        description="Train methods alike, judge them under perturbation, and write the paper's tables.\n"
+        description="Train methods alike, judge them under perturbation, write the paper's tables.\n"
         "Interrupted, the same command continues.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -27,7 +27,7 @@ from edge_road.training.data_check.inspect import (
     inspect,
 )
 from edge_road.training.data_check.survey import Survey, survey
-from edge_road.training.data_check.suspects import MOST_PICTURES, rank_suspects
+from edge_road.training.data_check.suspects import FOLDS, MOST_PICTURES, rank_suspects
 
 DEFAULT_LIMIT = 0.01
 _CHUNK = 2048
@@ -140,8 +140,10 @@ def _suspects(found: Survey, prints: Fingerprints, seed: int) -> tuple[list[Find
     positions = np.array(list(prints.features), dtype=np.int64)
     features_ND = np.array(list(prints.features.values()), dtype=np.float32).reshape(-1, FEATURES)
     keys = [found.keys[position] for position in positions]
+    names = found.dataset.classes.names
+    if np.count_nonzero(np.bincount(found.labels_N[positions], minlength=len(names)) >= FOLDS) < 2:
+        return [], f"labels were not judged: fewer than two classes have {FOLDS} readable pictures"
     try:
-        names = found.dataset.classes.names
         suspects = rank_suspects(features_ND, found.labels_N[positions], keys, names, seed)
     except ModuleNotFoundError as error:
         return [], f"labels were not judged: the package '{error.name}' is not installed"

@@ -53,7 +53,7 @@ def _section(kind: str, found: list[Finding], dataset: RoadDataset) -> dict[str,
 
 
 def _pictures(finding: Finding, dataset: RoadDataset) -> list[str]:
-    keys = [finding.file] if finding.other is None else [finding.other, finding.file]
+    keys = [finding.file] if finding.other is None else [finding.file, finding.other]
     found = [_picture(key, dataset) for key in keys]
     return [picture for picture in found if picture]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from edge_road.conditions import RSCD_CLASSES, STATE_OF_FRICTION, STATES, ClassList
 from edge_road.datasets.csv_index import pictures_root, read_table, splits_of
+from edge_road.datasets.decode import FOREIGN_SUFFIXES
 from edge_road.datasets.draws import stratified_splits
 from edge_road.datasets.folder import files_below
 from edge_road.datasets.index import SPLITS, Fault, Labels, RoadDataset, Split
@@ -65,10 +66,12 @@ def _folder(settings: FolderData, path: Path, findings: list[Finding]) -> RoadDa
     classes = ClassList(settings.classes)
     present = folders_in(path)
     findings += [_foreign_folder(path, name, classes) for name in present if name not in classes.names]
+    there = [name for name in classes.names if name in present]
     keys = [
-        [f"{name}/{image}" for image in image_names(path / name)] if name in present else []
+        [f"{name}/{image}" for image in image_names(path / name)] if name in there else []
         for name in classes.names
     ]
+    findings += [finding for name in there for finding in _foreign_formats(path, name)]
     splits = _or_all_in_train(lambda: stratified_splits(keys, classes, settings, path), keys, findings)
     return files_below(path, classes, splits)
 
@@ -80,6 +83,13 @@ def _foreign_folder(path: Path, name: str, classes: ClassList) -> Finding:
         if match := difflib.get_close_matches(name.lower(), known, n=1, cutoff=_TYPO_LIKENESS):
             return Finding("label_typo", name, f"{left_out}; did you mean '{match[0]}'?")
     return Finding("unknown_folder", name, left_out)
+
+
+def _foreign_formats(path: Path, name: str) -> list[Finding]:
+    return [
+        Finding("foreign_format", f"{name}/{image}", "left out; save it as JPEG or PNG")
+        for image in image_names(path / name, FOREIGN_SUFFIXES)
+    ]
 
 
 def _or_all_in_train(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from edge_road.evaluation.figures import scale_by_powers
 from edge_road.evaluation.page import title_of
 from edge_road.training.drawing import INK, class_legend, color_of, drawn, line_of, scatter
 from edge_road.training.pool.layers import LayerSample, embedded
@@ -28,9 +29,7 @@ def curvature_boxes(rows: Sequence[CurvatureRow]) -> bytes:
             line.set(color="#101418", lw=1.5)
         axes.set_yticks(range(1, len(rows) + 1), [row.name for row in rows])
         axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
+        scale_by_powers(axes, "x")
         axes.set(xlabel="input-loss curvature, the 90 % of least (less is flatter)")
         axes.grid(alpha=0.25, axis="x")
 

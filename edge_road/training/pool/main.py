@@ -15,13 +15,16 @@ from edge_road.training.pool.wanted import MEASURES, REFERENCE, VEHICLE_LIMITS, 
 JSON_FILE, MARKDOWN_FILE, FIGURES, KEPT = "pool.json", "pool.md", "figures", "samples"
 EPILOG = """\
 measures:
-  strangers  AUROC of confidence, distance and either on pictures without a road; proposes a rule
-  curvature  of the loss over the input, with the accuracy of the flattest portions (runs only)
-  layers     t-SNE of clean and noisy pictures in every stage (runs only; the first of each row)
+  strangers  AUROC of confidence, distance and either on pictures without a
+             road; proposes a rule
+  curvature  of the loss over the input, with the accuracy of the flattest
+             portions (runs only)
+  layers     t-SNE of clean and noisy pictures in every stage (runs only; the
+             first of each row)
 
 examples:
-  edge-road pool comparisons/road_small                     all runs of a comparison, by method
-  edge-road pool out/runs/softmax-* out/runs/discriminative-* --measures curvature --images 128
+  edge-road pool comparisons/road_small         all runs of it, by method
+  edge-road pool out/runs/softmax-* out/runs/nfm-* --measures curvature
   edge-road pool bundles/a bundles/b --measures strangers
 """
 
@@ -72,7 +75,7 @@ def _reference(wanted: str | None, rows: Sequence[str]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="edge-road pool",
-        description="Measure several runs or bundles, each on its own test pictures, pooled by method.",
+        description="Measure several runs or bundles, each on its own test pictures, by method.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

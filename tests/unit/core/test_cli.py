@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from types import ModuleType
@@ -76,3 +77,39 @@ def test_a_missing_package_names_the_extra(failing, capsys, monkeypatch, name: s
 def test_the_version_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["version", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["version"] == cli.__version__
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(errno.EACCES, "Permission denied", "runs/x"),
+        NotADirectoryError(errno.ENOTDIR, "Not a directory", "runs/x"),
+        OSError(errno.EROFS, "Read-only file system", "runs/x"),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_a_message_and_no_bug(failing, capsys, error: OSError) -> None:  # type: ignore[no-untyped-def]
+    failing(error)
+    assert cli.main(["fail"]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert all(part in said for part in (error.strerror, "to do:"))
+    assert error.filename is None or "runs/x" in said
+
+
+@pytest.mark.parametrize("error", [OSError("x"), OSError(errno.EBADF, "Bad file descriptor")])
+def test_other_failures_of_the_system_stay_our_bugs(failing, capsys, error: OSError) -> None:  # type: ignore[no-untyped-def]
+    failing(error)
+    assert cli.main(["fail"]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_the_help_of_every_command_fits_a_terminal_of_80_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as left:
+        cli.main([name, "--help"])
+    assert left.value.code == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []

@@ -86,3 +86,88 @@ def test_resolved_settings_round_trip_with_the_same_digest(tmp_path: Path) -> No
     assert again == recipe
     assert settings_digest(again) == settings_digest(recipe)
     assert settings_digest(again) != settings_digest(recipe.model_copy(update={"seed": 8}))
+
+
+@pytest.mark.parametrize(
+    ("override", "parts"),
+    [
+        ("training.epochs=0", ["the command line: training.epochs", "greater than or equal to 1"]),
+        ("training.epoch=3", ["the command line: training.epoch", "did you mean 'epochs'?"]),
+        ("method.sigma=1.5", ["the command line: method.sigma", "less than or equal to 1"]),
+        ("method={name = 'magic'}", ["the command line: method", "'method.name'"]),
+    ],
+)
+def test_a_bad_override_is_blamed_on_the_command_line_and_not_on_a_line_of_the_file(
+    tmp_path: Path, override: str, parts: list[str]
+) -> None:
+    path = recipe_file(tmp_path, '[training]\nepochs = 3\n[method]\nname = "discriminative"\n')
+    with pytest.raises(ConfigError) as error:
+        load_settings(Recipe, path, ["training.epochs=4", override])
+    for part in parts:
+        assert part in str(error.value)
+    assert "trial.toml" not in str(error.value)
+
+
+def test_of_two_overrides_of_one_key_the_one_that_counts_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"the command line: training\.epochs\n") as error:
+        load_settings(Recipe, recipe_file(tmp_path, ""), ["training.epochs=-1", "training.epochs=0"])
+    assert error.value.details["got"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ('[method]\nname = "discrimnative"\n', "did you mean 'discriminative'?"),
+        ('[data]\nkind = "foldr"\n', "did you mean 'folder'?"),
+        ('[optimizer]\nname = "adamm"\n', "did you mean 'adam"),
+    ],
+)
+def test_a_misspelt_choice_is_answered_with_the_nearest_one(tmp_path: Path, text: str, match: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_settings(Recipe, recipe_file(tmp_path, text))
+    assert match in str(error.value)
+
+
+def test_a_text_of_the_wrong_form_is_answered_with_what_it_stands_for(tmp_path: Path) -> None:
+    path = tmp_path / "van.toml"
+    path.write_text('[source]\nkind = "v4l2"\ndevice = "/dev/nope"\n')
+    with pytest.raises(ConfigError, match="not written as it should be") as error:
+        load_settings(Vehicle, path)
+    assert "a link below /dev/v4l" in error.value.details["expected"]
+
+
+def test_a_password_on_the_command_line_is_not_repeated_in_the_error(tmp_path: Path) -> None:
+    override = 'source={kind="rtsp", url="rtsp://driver:secret@bad host/x"}'
+    with pytest.raises(ConfigError) as error:
+        load_settings(Vehicle, None, [override])
+    assert "secret" not in str(error.value)
+    assert error.value.details["where"] == "the command line: source"
+
+
+def test_a_file_that_is_there_but_no_text_is_not_suggested_instead_of_itself(tmp_path: Path) -> None:
+    path = tmp_path / "trial.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="cannot read") as error:
+        load_settings(Recipe, path)
+    assert "to do" not in error.value.details
+
+
+def test_keys_that_do_not_fit_one_another_are_told_with_their_numbers_and_not_with_the_whole_file(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigError, match="5 is not below 3") as error:
+        load_settings(
+            Recipe, recipe_file(tmp_path, "[optimizer]\nwarmup_epochs = 5\n"), ["training.epochs=3"]
+        )
+    assert "got" not in error.value.details
+
+
+@pytest.mark.parametrize("value", [-1, 2**63, 10**30])
+def test_a_seed_that_no_generator_takes_is_refused(tmp_path: Path, value: int) -> None:
+    with pytest.raises(ConfigError, match="the command line: seed"):
+        load_settings(Recipe, recipe_file(tmp_path, ""), [f"seed={value}"])
+
+
+def test_more_threads_than_any_machine_has_are_refused_and_not_started(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"'training\.threads'"):
+        load_settings(Recipe, recipe_file(tmp_path, ""), ["training.threads=100000"])

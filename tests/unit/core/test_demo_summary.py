@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from edge_road.demo import _models, _summary
+import pytest
+
+from edge_road.demo import _models, _step, _summary
+from edge_road.errors import EdgeRoadError
 from edge_road.synthetic.score import Segment, score_states
 
 
@@ -24,3 +27,10 @@ def test_the_summary_names_what_the_gate_refused(tmp_path: Path) -> None:
     report.write_text(json.dumps({"artefacts": {"float16": judged, "float32": judged, "int8": refused}}))
     words = "float32, float16; int8 refused: file size against float 0.5 (at most 0.35)"
     assert _models(report) == words
+
+
+def test_a_step_that_fails_gives_the_demo_its_exit_code(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(EdgeRoadError, match="the step 'verify' failed") as error:
+        _step("verify", "no/such/bundle")
+    assert error.value.exit_code == 3
+    assert "cannot be read" in capfd.readouterr().err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_road.files import write_atomically, write_folder_atomically
+from edge_road.files import check_writable, write_atomically, write_folder_atomically
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_no_rest(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -49,3 +49,16 @@ def test_a_full_disk_keeps_the_old_folder(tmp_path: Path) -> None:
     assert {p.name: p.read_bytes() for p in path.iterdir()} == {"a": b"old"}
     assert os.listdir(tmp_path) == ["bundle"]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000  # the limit was the child's
+
+
+def test_a_place_for_results_is_tried_before_the_work(tmp_path: Path) -> None:
+    check_writable(tmp_path / "a" / "b")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    for place in ("file", "file/b/c"):
+        with pytest.raises(NotADirectoryError) as error:
+            check_writable(tmp_path / place)
+        assert error.value.filename == str(tmp_path / "file")
+    with pytest.raises(OSError, match="No such file") as refused:
+        check_writable(Path("/proc/no_folder_can_be_made_here"))
+    assert refused.value.filename == "/proc"

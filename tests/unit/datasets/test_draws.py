@@ -62,3 +62,13 @@ def test_no_part_is_empty_even_when_one_group_holds_nearly_everything() -> None:
 def test_fewer_groups_than_parts_are_refused() -> None:
     with pytest.raises(DataError, match="too few groups"):
         assign_groups(np.ones((2, 3), np.int64), [0.6, 0.2, 0.2], np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("folds", [0, 5])
+def test_any_whole_number_is_a_seed_of_the_draw(folds: int) -> None:
+    groups_N, labels_N = drives()
+    draws = [
+        grouped_parts(groups_N, labels_N, DrawnSplits(seed=seed, folds=folds), None)
+        for seed in (-1, -2, 10**30)
+    ]
+    assert not any(np.array_equal(draws[0], other) for other in draws[1:])

@@ -200,3 +200,19 @@ def test_a_class_smaller_than_the_number_of_folds_is_named(tmp_path: Path) -> No
     make_folders(tmp_path, dry=10, wet=4, icy=10)
     with pytest.raises(DataError, match="'wet' has too few pictures"):
         open_folders(tmp_path, folds=5, fold=0)
+
+
+def test_too_few_pictures_come_with_the_number_that_is_enough(tmp_path: Path) -> None:
+    make_folders(tmp_path, dry=10, wet=2, icy=10)
+    with pytest.raises(DataError) as error:
+        open_folders(tmp_path)
+    assert error.value.details["expected"].startswith("3 or more")
+    (tmp_path / "wet" / "third.jpg").touch()
+    assert all(len(split) for split in open_folders(tmp_path).splits.values())
+
+
+def test_a_folder_of_another_spelling_is_to_be_renamed(tmp_path: Path) -> None:
+    make_folders(tmp_path, Dry=5, wet=5, icy=5)
+    with pytest.raises(DataError, match="'dry' has no folder") as error:
+        open_folders(tmp_path)
+    assert "rename it to 'dry'" in error.value.details["to do"]

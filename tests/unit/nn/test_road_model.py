@@ -8,7 +8,7 @@ from torch import nn
 
 from edge_road.errors import ConfigError
 from edge_road.nn.backbone import Backbone, build_backbone, inner_stages
-from edge_road.nn.model import RoadModel, build_model
+from edge_road.nn.model import RoadModel, build_model, check_size
 from edge_road.recipe import ModelSettings
 
 SMALL = "tf_mobilenetv3_small_100"
@@ -182,3 +182,13 @@ def test_an_unknown_backbone_names_the_nearest(name: str, meant: str) -> None:
 def test_names_that_are_no_plain_model_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="unknown backbone"):
         model_of(name)
+
+
+def test_a_backbone_that_takes_one_size_only_is_named_with_that_size() -> None:
+    name = "vit_tiny_patch16_224"
+    model = build_model(ModelSettings(backbone=name), 3)
+    check_size(model, name, 224, 224)
+    with pytest.raises(ConfigError, match="cannot take pictures of this size") as error:
+        check_size(model, name, 64, 64)
+    assert "224" in error.value.details["got"]
+    assert model.training

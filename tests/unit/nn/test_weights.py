@@ -238,3 +238,18 @@ def neighbour_accuracy(model: RoadModel, images: Tensor, labels: Tensor) -> floa
     unit = torch.nn.functional.normalize(pooled - pooled.mean(dim=0))
     nearest = (unit @ unit.T).fill_diagonal_(-2).argmax(dim=1)
     return (labels[nearest] == labels).float().mean().item()
+
+
+def test_weights_that_are_no_numbers_are_refused_before_they_spoil_a_training(tmp_path: Path) -> None:
+    tensors = tensors_of(SMALL)
+    tensors["conv_stem.weight"][0, 0, 0, 0] = float("nan")
+    save_file(tensors, tmp_path / "weights.safetensors")
+    with pytest.raises(ConfigError, match="not finite") as error:
+        build(tmp_path / "weights.safetensors")
+    assert error.value.details["got"] == "conv_stem.weight"
+
+
+def test_a_device_under_the_name_of_weights_is_not_read() -> None:
+    with pytest.raises(ConfigError) as error:
+        build("/dev/zero")
+    assert error.value.details["got"] == "not a plain file"

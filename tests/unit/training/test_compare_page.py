@@ -48,6 +48,12 @@ def test_pictures_that_do_not_fit_are_named_and_later_ones_still_shown() -> None
     assert len(page) < 3_000_000
 
 
+def test_a_figure_has_the_height_that_it_is_given_and_not_that_of_its_pixels() -> None:
+    page = render_page(table(), [picture("curve", 1000)])
+    assert 'height="100"' in page
+    assert "height: auto" not in page
+
+
 def test_a_map_of_a_large_test_set_shows_a_part_of_every_class(monkeypatch: pytest.MonkeyPatch) -> None:
     mapped = []
 

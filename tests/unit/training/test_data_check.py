@@ -199,3 +199,31 @@ def test_the_real_roads_have_no_bad_file(shared_data: Path) -> None:
     report = check(shared_data / "road3")
     assert report.pictures == 1301
     assert report.bad_files == 0
+
+
+def test_photographs_of_formats_that_are_not_read_are_named_and_not_passed_by_in_silence(
+    tmp_path: Path,
+) -> None:
+    make_folders(tmp_path, dry=20, wet=20, icy=20)
+    for name in ("IMG_1.HEIC", "scan.tiff", "notes.txt"):
+        (tmp_path / "icy" / name).write_bytes(b"x")
+    report = check(tmp_path)
+    assert found(report) == {("foreign_format", "icy/IMG_1.HEIC"), ("foreign_format", "icy/scan.tiff")}
+    assert (report.pictures, report.bad_files, report.refused) == (60, 0, False)
+
+
+@pytest.mark.parametrize("counts", [{"dry": 20}, {"dry": 20, "wet": 3, "icy": 3}])
+def test_labels_that_nothing_could_judge_are_not_said_to_be_judged(
+    tmp_path: Path, counts: dict[str, int]
+) -> None:
+    report = check(make_folders(tmp_path, **counts))
+    assert report.notes == ("labels were not judged: fewer than two classes have 5 readable pictures",)
+
+
+def test_a_limit_that_is_no_number_is_answered_with_what_it_should_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["data", "check", "x", "--limit", "many"])
+    assert left.value.code == 2
+    assert "a share from 0 to 1, not many" in capsys.readouterr().err

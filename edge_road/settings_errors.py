@@ -1,0 +1,168 @@
+"""What is wrong with settings, for the person who wrote them: the line or the option, and the nearest key."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from edge_road.errors import ConfigError, nearest
+from edge_road.logs import safe_text
+
+Place = tuple[int | str, ...]
+"""sections, numbers in lists, and the key"""
+_QUOTED = re.compile(r"'([^']*)'")
+_HEADER = re.compile(r"\s*(\[\[?)([^\[\],]+)\]\]?\s*(#.*)?$")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where settings come from: a file, its text, and what the command line changed."""
+
+    where: object
+    text: str
+    overrides: Sequence[str]
+
+    def place_of(self, place: Place) -> object:
+        for override in reversed(self.overrides):  # the last one counts
+            key = override.partition("=")[0].strip()
+            if _leads_to(_names(key), place):
+                return f"the command line: {safe_text(key)}"
+        line = _line_of(self.text, place)
+        return f"{self.where}:{line}" if line else self.where
+
+
+def as_config_error(kind: type[BaseModel], error: ValidationError, origin: Origin) -> ConfigError:
+    first, *others = error.errors()
+    explain = _EXPLANATIONS.get(first["type"], _any_fault)
+    fault = explain(kind, first, ".".join(str(part) for part in first["loc"]) or kind.__name__)
+    return ConfigError(
+        fault.what + (f" (and {len(others)} more)" if others else ""),
+        where=origin.place_of(first["loc"]),
+        got=fault.got,
+        expected=fault.expected,
+        fix=f"did you mean '{fault.nearest}'?" if fault.nearest else None,
+    )
+
+
+def first_fault(error: ValidationError) -> str:
+    """One line of it, for what a person did not write."""
+    first, *others = error.errors()
+    place = ".".join(str(part) for part in first["loc"])
+    return (f"{place}: " if place else "") + first["msg"] + (f" (and {len(others)} more)" if others else "")
+
+
+class _Fault(NamedTuple):
+    what: str
+    got: str | None = None
+    expected: str | None = None
+    nearest: str | None = None
+
+
+def _any_fault(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    is_whole = not error["loc"]  # keys that do not fit one another: everything was got
+    got = None if is_whole or error["type"] == "missing" else _shown(error["input"])
+    return _Fault(f"'{key}': {error['msg'].removeprefix('Value error, ')}", got)
+
+
+def _unknown_key(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    known = list(_section_of(kind, error).model_fields)
+    return _Fault(
+        f"unknown key '{key}'", None, "one of " + ", ".join(known), nearest(str(error["loc"][-1]), known)
+    )
+
+
+def _unknown_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    tag, choices = str(error["ctx"]["tag"]), _QUOTED.findall(error["ctx"]["expected_tags"])
+    (chooser,) = _QUOTED.findall(error["ctx"]["discriminator"])
+    what = f"'{key}.{chooser}': there is no such choice"
+    return _Fault(what, _shown(tag), "one of " + ", ".join(choices), nearest(tag, choices))
+
+
+def _wrong_form(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    # Meanings are read from the source, which a daemon that starts well need not do.
+    from edge_road.meanings import meanings
+
+    meaning = meanings(_section_of(kind, error)).get(str(error["loc"][-1]))
+    form = f"text of the form {error['ctx']['pattern']}"
+    expected = f"{meaning}; {form}" if meaning else form
+    return _Fault(f"'{key}': not written as it should be", _shown(error["input"]), expected)
+
+
+def _wrong_word(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    match = nearest(str(error["input"]), _QUOTED.findall(error["ctx"]["expected"]))
+    return _any_fault(kind, error, key)._replace(nearest=match)
+
+
+_EXPLANATIONS = {
+    "extra_forbidden": _unknown_key,
+    "union_tag_invalid": _unknown_choice,
+    "string_pattern_mismatch": _wrong_form,
+    "literal_error": _wrong_word,
+}
+
+
+def _shown(value: object) -> str:
+    try:
+        return safe_text(repr(value))[:200]
+    except (ValueError, RecursionError):  # thousands of digits, or nested as deeply
+        return f"a {type(value).__name__} too large to show"
+
+
+def _line_of(text: str, place: Place) -> int | None:
+    """That of the key, or of whatever in the file comes nearest to holding it."""
+    found = [(len(path), -number) for number, path in _lines(text) if _leads_to(path, place)]
+    return -max(found)[1] if found else None
+
+
+def _lines(text: str) -> Iterator[tuple[int, Place]]:
+    section: Place = ()
+    tables: Counter[str] = Counter()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            section = _names(header[2])
+            if header[1] == "[[":
+                section += (tables[header[2]],)
+                tables[header[2]] += 1
+            yield number, section
+        elif "=" in line:
+            yield number, section + _names(line.split("=", 1)[0])
+
+
+def _names(dotted: str) -> Place:
+    return tuple(name.strip().strip("\"'") for name in dotted.split("."))
+
+
+def _leads_to(path: Place, place: Place) -> bool:
+    """A place also names the tags that chose between models, which stand in no path."""
+    rest = iter(place)
+    return path[:1] == place[:1] and all(name in rest for name in path)
+
+
+def _section_of(kind: type[BaseModel], error: ErrorDetails) -> type[BaseModel]:
+    """The section in which the error lies (sections nest as models)."""
+    section: type[BaseModel] = kind
+    choices: list[type[BaseModel]] = []
+    for part in error["loc"][:-1]:
+        if part in section.model_fields:
+            choices = _models_in(section.model_fields[str(part)].annotation)
+            section = choices[0] if choices else section
+        else:  # the tag that chose one of several models
+            section = next((model for model in choices if _is_tagged(model, part)), section)
+    return section
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+
+
+def _is_tagged(model: type[BaseModel], tag: object) -> bool:
+    """A tag is a field that can have this value only; other fields may offer the same word."""
+    return any(get_args(field.annotation) == (tag,) for field in model.model_fields.values())
