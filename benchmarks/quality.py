@@ -24,7 +24,7 @@ from benchmarks.quality_runs import OURS, PEER, ROOT, Contest, command, render_r
 from benchmarks.rounds import Spread
 from benchmarks.summary import write_summary
 from edge_road import workspace
-from edge_road.bundle import MANIFEST_FILE
+from edge_road.bundle import MANIFEST_FILE, load_bundle
 from edge_road.clock import SystemClock
 from edge_road.evaluation.report import Entry, Report, load_report
 from edge_road.evaluation.scores import Score
@@ -75,20 +75,25 @@ def judge(contest: Contest, effort: Effort) -> Report:
     if not (out / "report.json").is_file():
         runs = train_all(contest)
         bundles = [_bundle(run) for run in runs.values()] if effort.int8 else []
-        subjects = [*runs.values(), *(bundle for bundle in bundles if bundle)]
+        subjects = [*runs.values(), *(bundle for bundle in bundles if _has_int8(bundle))]
         print(f"  judging, seed {contest.seed}", flush=True)
         options = ["--perturbations", effort.perturbations, "--runs", str(effort.runs), "--out", str(out)]
+        options += ["--precision", "int8"]
         command([sys.executable, "training/evaluate_road.py", *map(str, subjects), *options])
     return load_report(out / "report.json")
 
 
-def _bundle(run: Path) -> Path | None:
-    """None where the gate refused everything."""
+def _bundle(run: Path) -> Path:
+    """There is none where the gate refused everything."""
     bundle = run.parent / "bundles" / run.name
     if not (bundle / MANIFEST_FILE).is_file():
         print(f"  export: {run.name}", flush=True)
         command([sys.executable, "export/to_trt.py", str(run), "--out", str(bundle)])
-    return bundle if (bundle / MANIFEST_FILE).is_file() else None
+    return bundle
+
+
+def _has_int8(bundle: Path) -> bool:
+    return (bundle / MANIFEST_FILE).is_file() and "int8" in load_bundle(bundle).manifest.artefacts
 
 
 def _outcome(reports: Sequence[Report], contest: Contest, effort: Effort) -> Outcome:

@@ -76,9 +76,7 @@ def measure(plan: Plan) -> Outcome:
         rivals = _rivals(material, plan)
         measured = take_turns(rivals, plan.rounds, optional=rivals.keys() - {OURS, DECODED, LIMIT})
     outcome = _outcome(measured, plan)
-    outcome.notes.append(
-        f"the camera of {OURS} gives {camera_hz} frames a second: 5 % more than the limit, at most 240"
-    )
+    outcome.notes.append(f"the camera of {OURS} gives {camera_hz} frames a second: 5 % more than the limit")
     if missing := [] if plan.rivals else [title for title in (*LOOPS, PEER) if title not in measured]:
         outcome.notes.append(f"left out, because not installed or failed: {', '.join(missing)}")
     return outcome

@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined  # noqa: E402
 from edge_road import errors  # noqa: E402
 from edge_road.cli import COMMANDS  # noqa: E402
 from edge_road.export.target import Target  # noqa: E402
+from edge_road.meanings import meanings  # noqa: E402
 from edge_road.recipe import Recipe  # noqa: E402
 from edge_road.road_state import RoadState  # noqa: E402
 from edge_road.runtime.vehicle import Vehicle  # noqa: E402
@@ -51,7 +52,7 @@ def _section(title: str, where: str, model: type[BaseModel]) -> Iterator[str]:
     for path, part in _parts(model):
         if path:
             yield f"### `[{path}]`" + (f"\n\n{_first_line(part)}" if part.__doc__ else "")
-        rows = [_row(part, name) for name, field in part.model_fields.items() if _is_key(field)]
+        rows = [_row(part, name) for name in part.model_fields if _is_key(part, name)]
         if rows:
             yield _table(("key", "default", "meaning"), rows)
 
@@ -86,9 +87,9 @@ def _tag(model: type[BaseModel]) -> str:
     return model.__name__
 
 
-def _is_key(field: FieldInfo) -> bool:
+def _is_key(part: type[BaseModel], name: str) -> bool:
     """A section has a heading of its own; what it means to leave it out stands with the keys."""
-    return not _models_in(field) or field.description is not None
+    return not _models_in(part.model_fields[name]) or _explained(part, name) is not None
 
 
 def _row(part: type[BaseModel], name: str) -> tuple[str, str, str]:
@@ -98,13 +99,17 @@ def _row(part: type[BaseModel], name: str) -> tuple[str, str, str]:
 
 def _meaning(part: type[BaseModel], name: str) -> str:
     """Its own docstring, or that of the model which it takes the key over from; no key goes without."""
-    fields = (kind.model_fields.get(name) for kind in part.__mro__ if issubclass(kind, BaseModel))
-    found = next((field.description for field in fields if field and field.description), None)
+    found = _explained(part, name)
     if found is None and name in TAGS and len(get_args(part.model_fields[name].annotation)) == 1:
         return "chooses this section"
     if found is None:
         raise ValueError(f"{part.__module__}.{part.__name__}.{name} needs a docstring with its meaning")
     return " ".join(found.split())
+
+
+def _explained(part: type[BaseModel], name: str) -> str | None:
+    kinds = (kind for kind in part.__mro__ if issubclass(kind, BaseModel) and kind is not BaseModel)
+    return next((text for kind in kinds if (text := meanings(kind).get(name))), None)
 
 
 def _default(field: FieldInfo) -> str:
