@@ -20,7 +20,9 @@ from edge_road.web.settings import LOOPBACK, ServerSettings
 
 READING = frozenset({"GET", "HEAD"})
 LONGEST_PATH = 256
-FOR_EVERYBODY = frozenset({"/login.html", "/login.js", "/words.js", "/page.css", "/icon.svg", "/session"})
+FOR_EVERYBODY = frozenset(
+    {"/login.html", "/login.js", "/forms.js", "/words.js", "/page.css", "/icon.svg", "/session"}
+)
 """what it takes to show the token"""
 
 

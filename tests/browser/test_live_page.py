@@ -312,3 +312,22 @@ def test_the_self_test_is_run_from_the_page(tmp_path: Path) -> None:
             visit.wait_for_text("#smoke-verdict", "passed")
             assert visit.page.locator("#smoke tr").count() > 3
             assert visit.errors == []
+
+
+@pytest.mark.parametrize(
+    ("path", "button"), [("", "#run-smoke"), ("setup.html", "#save"), ("login.html", "button")]
+)
+def test_a_button_waits_for_its_script(tmp_path: Path, path: str, button: str) -> None:
+    """One that is pressed sooner would only load the page again."""
+    port = free_port()
+    with Daemon(tmp_path, vehicle=vehicle_with_page(tmp_path, port, ("dry", 600.0))) as daemon:
+        daemon.wait_for_state("dry", timeout_s=PATIENCE_S)
+        with visiting(port) as visit:
+            held: list[Any] = []
+            visit.page.route("**/forms.js", lambda route: held.append(route))
+            with visit.page.expect_request("**/forms.js"):
+                visit.page.goto(visit.home + path, wait_until="commit")
+            visit.page.wait_for_selector(button)
+            assert visit.page.is_disabled(button)
+            held.pop().continue_()
+            visit.page.wait_for_selector(f"{button}:enabled")

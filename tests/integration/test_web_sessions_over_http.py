@@ -72,7 +72,7 @@ def test_who_has_not_signed_in_is_shown_the_way_and_no_more(served: Served) -> N
     for page in ("/", "/setup.html"):
         answer = phone.ask("GET", page)
         assert (answer.status_code, answer.headers["location"]) == (303, "/login.html")
-    for path in ("/login.html", "/login.js", "/words.js", "/page.css", "/icon.svg"):
+    for path in ("/login.html", "/login.js", "/forms.js", "/words.js", "/page.css", "/icon.svg"):
         assert phone.ask("GET", path).status_code == 200
     assert phone.ask("GET", "/session").json() == {"reads": False, "changes": False}
 

@@ -1,6 +1,7 @@
 // The live page: listens to the daemon's server-sent events and shows what they say, and how old it is.
 import { watchCamera } from "./camera.js";
 import { addEvent, showEvents } from "./events.js";
+import { onSubmit } from "./forms.js";
 import { STATES, draw, recall, remember } from "./history.js";
 import { drawRegions, watchParts } from "./parts.js";
 import { comeBack, post, rights } from "./session.js";
@@ -133,7 +134,7 @@ $("language").addEventListener("change", (event) => {
   speak(event.target.value);
   catchUp(); // tables and events are written anew
 });
-$("smoke-form").addEventListener("submit", runSmoke);
+onSubmit($("smoke-form"), runSmoke);
 $("sign-out").addEventListener("click", logOut);
 speak(currentLanguage());
 setInterval(show, 200);

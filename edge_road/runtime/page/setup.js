@@ -1,5 +1,6 @@
 // The crop helper: a rectangle on the live picture, a preview of the change, and its writing for whoever has signed in.
 import { watchCamera } from "./camera.js";
+import { onSubmit } from "./forms.js";
 import { post } from "./session.js";
 import { currentLanguage, useLanguage, words } from "./words.js";
 
@@ -61,7 +62,7 @@ async function loadRegions() {
 useLanguage(currentLanguage());
 for (const side of SIDES) $(side).addEventListener("input", drawBox);
 $("frame").addEventListener("pointerdown", dragging);
-$("form").addEventListener("submit", send);
+onSubmit($("form"), send);
 $("picture").alt = words.view;
 loadRegions();
 watchCamera($("picture"));

@@ -1,4 +1,5 @@
 // The token is shown once; it is kept nowhere, and the answer is a cookie that no script can read.
+import { onSubmit } from "./forms.js";
 import { currentLanguage, useLanguage, words } from "./words.js";
 
 const PAGES = ["", "index.html", "setup.html"]; // an address from outside leads nowhere else
@@ -26,5 +27,5 @@ function nextPage() {
 }
 
 useLanguage(currentLanguage());
-$("form").addEventListener("submit", logIn);
+onSubmit($("form"), logIn);
 $("token").focus();
