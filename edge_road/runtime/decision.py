@@ -36,6 +36,8 @@ SUM_TOLERANCE = 1e-3
 class DecisionSettings(StrictModel):
     confidence: float | None = Field(default=None, ge=0.34, le=1)
     """least confidence of a state; none: the bundle's own threshold"""
+    regained: float = Field(default=0.5, ge=0, le=1)
+    """a state that was withdrawn for doubt comes back this share of the way from `confidence` to certainty"""
     smoothing_s: float = Field(default=0.3, ge=0)
     """time constant of the confidence, so that one doubtful frame does not flap"""
     dwell_s: float = Field(default=30.0, gt=0)
@@ -80,6 +82,10 @@ class Rules:
     confidence: float
     fresh_ns: int
 
+    @property
+    def regained(self) -> float:
+        return self.confidence + self.settings.regained * (1.0 - self.confidence)
+
 
 def rules_for(settings: DecisionSettings, confidence_threshold: float, period_s: float) -> Rules:
     confidence = confidence_threshold if settings.confidence is None else settings.confidence
@@ -94,6 +100,8 @@ class Past:
     belief: Belief = UNIFORM
     confidence: float = 0.0
     """of the last frames, smoothed"""
+    sure: bool = False
+    """the confidence was high, and has not been low since"""
     strange: float = 0.0
     """share of the last frames that were unlike the training's, smoothed"""
     covered: bool = False
@@ -173,8 +181,7 @@ def _reasons_for_unknown(past: Past, now_ns: int, rules: Rules) -> tuple[str, ..
         return (NO_FRAMES,)
     if past.trouble and not _passes(past, now_ns, rules):
         return past.trouble
-    # Written so that NaN fails: a comparison with NaN is false.
-    if not (past.confidence >= rules.confidence):
+    if not past.sure:
         return (LOW_CONFIDENCE,)
     if past.strange > 0.5:
         return (UNFAMILIAR,)
@@ -213,7 +220,9 @@ def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules, speed_mp
     nearest = min(region.distance for region in judged)
     is_strange = not (nearest <= rules.settings.familiar_radii)  # NaN is strange
     past = replace(past, trouble=(), covered=len(judged) < len(evidence.regions))
-    return _observe(past, observed, float(is_strange), captured_ns, rules.settings, speed_mps)
+    past = _observe(past, observed, float(is_strange), captured_ns, rules.settings, speed_mps)
+    # NaN is never sure: a comparison with NaN is false.
+    return replace(past, sure=past.confidence >= (rules.confidence if past.sure else rules.regained))
 
 
 def _troubled(past: Past, trouble: tuple[str, ...], captured_ns: int) -> Past:

@@ -6,6 +6,7 @@ The worker is started first, so that both processes import their libraries at th
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    # Until the loop answers signals, Ctrl-C ends us like SIGTERM: an exception amid imports can get lost.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with early_worker() as early:
         from edge_road.runtime.daemon import run
         from edge_road.runtime.vehicle_options import VehicleOptions

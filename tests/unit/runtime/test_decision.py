@@ -253,13 +253,24 @@ def test_lasting_low_confidence_is_unknown_and_confidence_comes_back() -> None:
     assert drive.see("dry", 1.0).state == "dry"
 
 
-def test_a_confidence_of_exactly_the_threshold_is_enough() -> None:
-    rules = Rules(DecisionSettings(smoothing_s=0, start_s=0, threshold=0.5), 0.75, 10**9)
-    past, decision = decide(Past(), frame(1, (0.75, 0.25, 0.0)), SECOND, rules)
-    assert decision.state == "dry"
-    assert decide(past, frame(1.1, (0.74, 0.26, 0.0)), round(1.1 * SECOND), rules)[1].reasons == (
-        "low_confidence",
-    )
+EXACT = Rules(DecisionSettings(smoothing_s=0, start_s=0, threshold=0.5), 0.75, 10**9)
+
+
+@pytest.mark.parametrize(("confidence", "said"), [(0.875, "dry"), (0.874, "unknown")])
+def test_a_state_begins_half_way_from_the_threshold_to_certainty(confidence: float, said: str) -> None:
+    _, decision = decide(Past(), frame(1, (confidence, 1 - confidence, 0.0)), SECOND, EXACT)
+    assert decision.state == said
+    assert decision.reasons == (() if said == "dry" else ("low_confidence",))
+
+
+def test_a_confidence_of_exactly_the_threshold_is_enough_to_stay_but_not_to_come_back() -> None:
+    past, said = Past(), []
+    for second, confidence in enumerate((0.9, 0.75, 0.74, 0.75, 0.87, 0.9), start=1):
+        past, decision = decide(
+            past, frame(second, (confidence, 1 - confidence, 0.0)), second * SECOND, EXACT
+        )
+        said.append(decision.state)
+    assert said == ["dry", "dry", "unknown", "unknown", "unknown", "dry"]
 
 
 def test_a_state_that_has_grown_old_is_withdrawn() -> None:
