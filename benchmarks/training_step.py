@@ -30,6 +30,8 @@ from edge_road.training.memory import keep_freed_memory
 QUICK = Plan(
     rounds=1, size=64, batch=8, pictures=16, backbone="mobilenetv3_small_050", peers=False, cost=False
 )
+STEP_TIMES = 4
+"""freed memory finds its place within a few steps"""
 LOSS_TIMES = 20
 """loss terms are quick: so many in one measurement"""
 Measured = dict[str, list[float]]
@@ -81,9 +83,11 @@ def measure(plan: Plan) -> Outcome:
 
 def _steps(images_NHWC: Images, plan: Plan) -> dict[str, Seconds]:
     return {
-        "softmax": _timed(step_of({"name": "softmax"}, images_NHWC, plan)),
-        "two": _timed(step_of({"name": "discriminative", "passes": "two"}, images_NHWC, plan)),
-        "joint": _timed(step_of({"name": "discriminative", "passes": "joint"}, images_NHWC, plan)),
+        "softmax": _timed(step_of({"name": "softmax"}, images_NHWC, plan), STEP_TIMES),
+        "two": _timed(step_of({"name": "discriminative", "passes": "two"}, images_NHWC, plan), STEP_TIMES),
+        "joint": _timed(
+            step_of({"name": "discriminative", "passes": "joint"}, images_NHWC, plan), STEP_TIMES
+        ),
         "terms, 3 classes": _timed(loss_of(3, plan.batch, all_at_once), LOSS_TIMES),
         "terms, 27 classes": _timed(loss_of(27, plan.batch, all_at_once), LOSS_TIMES),
         "loop, 27 classes": _timed(loss_of(27, plan.batch, class_by_class), LOSS_TIMES),

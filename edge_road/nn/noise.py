@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import torch
 from torch import Tensor
 from torch.linalg import vector_norm
 
+_PART = 2**18
 _MOST_ROUNDS = 40
 _CLOSE_ENOUGH = 1e-3
 
 
 def normal_like(values: Tensor, generator: torch.Generator) -> Tensor:
     """Standard normal numbers, drawn where the generator lives."""
-    noise = torch.randn(values.shape, generator=generator, device=generator.device, dtype=values.dtype)
+    layout = (
+        torch.channels_last if values.dim() == 4 else torch.contiguous_format
+    )  # as images are in training
+    noise = torch.empty(values.shape, dtype=values.dtype, device=generator.device, memory_format=layout)
+    in_memory_N = noise.as_strided((noise.numel(),), (1,))
+    if generator.device.type == "cpu" and noise.numel() > _PART:
+        _fill_side_by_side(in_memory_N, generator)
+    else:
+        in_memory_N.normal_(generator=generator)
     return noise.to(values.device)
+
+
+def _fill_side_by_side(noise_N: Tensor, generator: torch.Generator) -> None:
+    """torch draws in one thread. Parts of a fixed size, so that the numbers are the same on any machine."""
+
+    def fill(part: Tensor, seed: int) -> None:
+        part.normal_(generator=torch.Generator().manual_seed(seed))
+
+    parts = noise_N.split(_PART)
+    seeds = torch.randint(2**62, (len(parts),), generator=generator).tolist()
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        list(pool.map(fill, parts, seeds))
 
 
 def uniform(count: int, generator: torch.Generator, like: Tensor) -> Tensor:

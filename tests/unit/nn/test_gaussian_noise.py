@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from scipy.stats import kstest
 
-from edge_road.nn.noise import add_gaussian_noise
+from edge_road.nn.noise import add_gaussian_noise, normal_like
 
 GREY = torch.full((4, 3, 64, 64), 0.5)
 
@@ -51,3 +52,23 @@ def test_the_memory_layout_does_not_change_the_noise_and_is_kept() -> None:
     noisy = add_gaussian_noise(last, 0.1, seeded())
     assert torch.equal(noisy, add_gaussian_noise(images, 0.1, seeded()))
     assert noisy.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_many_numbers_are_the_same_with_any_number_of_threads() -> None:
+    values, threads = torch.empty(3, 400, 700), torch.get_num_threads()
+    drawn = []
+    try:
+        for count in (1, 2, 5):
+            torch.set_num_threads(count)
+            drawn.append(normal_like(values, seeded()))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(drawn[0], drawn[1])
+    assert torch.equal(drawn[0], drawn[2])
+
+
+def test_many_numbers_are_normal_and_no_part_repeats_another() -> None:
+    generator = seeded()
+    first, second = (normal_like(torch.empty(1_000_003), generator) for _ in range(2))
+    assert kstest(first.numpy(), "norm").pvalue > 0.01
+    assert len(torch.cat([first, second]).unique()) > 1_800_000
