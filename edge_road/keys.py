@@ -43,6 +43,7 @@ def public_path(path: Path) -> Path:
 
 def load_private_key(path: Path) -> Ed25519PrivateKey:
     """Refused when others could read it: such a key proves nothing."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -57,7 +58,7 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
         )
     try:
         key = load_pem_private_key(content, password=None)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise _no_key(path, error, "an Ed25519 private key in PEM, without a password") from None
     if not isinstance(key, Ed25519PrivateKey):
         raise _no_key(path, type(key).__name__, "an Ed25519 private key")
@@ -66,6 +67,7 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
 
 def load_public_key(text: str) -> Ed25519PublicKey:
     """`text` is the path of a PEM file, or the key itself as `ed25519:<base64>`."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
@@ -74,7 +76,7 @@ def load_public_key(text: str) -> Ed25519PublicKey:
             raw = base64.b64decode(text.removeprefix(INLINE), validate=True)
             return Ed25519PublicKey.from_public_bytes(raw)
         key = load_pem_public_key(_read_key_file(Path(text)))
-    except ValueError as error:
+    except (ValueError, UnsupportedAlgorithm) as error:
         raise _no_key(text, error, "an Ed25519 public key in PEM, or ed25519:<base64>") from None
     if not isinstance(key, Ed25519PublicKey):
         raise _no_key(text, type(key).__name__, "an Ed25519 public key")
@@ -113,10 +115,14 @@ def _write_secret(path: Path, content: bytes) -> None:
     """Never readable by others, not even for a moment; never over an existing file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink()  # half a key would stand in the way of a whole one
+        raise
     sync_folder(path.parent)
 
 

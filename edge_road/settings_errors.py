@@ -40,7 +40,8 @@ class Origin:
 def as_config_error(kind: type[BaseModel], error: ValidationError, origin: Origin) -> ConfigError:
     first, *others = error.errors()
     explain = _EXPLANATIONS.get(first["type"], _any_fault)
-    fault = explain(kind, first, ".".join(str(part) for part in first["loc"]) or kind.__name__)
+    _, keys = _located(kind, first["loc"])
+    fault = explain(kind, first, ".".join(map(str, keys)) or kind.__name__)
     return ConfigError(
         fault.what + (f" (and {len(others)} more)" if others else ""),
         where=origin.place_of(first["loc"]),
@@ -84,6 +85,11 @@ def _unknown_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault
     return _Fault(what, _shown(tag), "one of " + ", ".join(choices), nearest(tag, choices))
 
 
+def _missing_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    (chooser,) = _QUOTED.findall(error["ctx"]["discriminator"])
+    return _Fault(f"'{key}.{chooser}' is missing: it says what the other keys are")
+
+
 def _wrong_form(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
     # Meanings are read from the source, which a daemon that starts well need not do.
     from edge_road.meanings import meanings
@@ -102,6 +108,7 @@ def _wrong_word(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
 _EXPLANATIONS = {
     "extra_forbidden": _unknown_key,
     "union_tag_invalid": _unknown_choice,
+    "union_tag_not_found": _missing_choice,
     "string_pattern_mismatch": _wrong_form,
     "literal_error": _wrong_word,
 }
@@ -145,16 +152,25 @@ def _leads_to(path: Place, place: Place) -> bool:
 
 
 def _section_of(kind: type[BaseModel], error: ErrorDetails) -> type[BaseModel]:
-    """The section in which the error lies (sections nest as models)."""
+    section, _ = _located(kind, error["loc"][:-1])
+    return section
+
+
+def _located(kind: type[BaseModel], place: Place) -> tuple[type[BaseModel], Place]:
+    """The section of a place (sections nest as models), and its keys without the tags that chose models."""
     section: type[BaseModel] = kind
     choices: list[type[BaseModel]] = []
-    for part in error["loc"][:-1]:
+    keys: Place = ()
+    for part in place:
+        chosen = [model for model in choices if _is_tagged(model, part)]
+        if chosen:
+            section, choices = chosen[0], []
+            continue
+        keys += (part,)
         if part in section.model_fields:
             choices = _models_in(section.model_fields[str(part)].annotation)
             section = choices[0] if choices else section
-        else:  # the tag that chose one of several models
-            section = next((model for model in choices if _is_tagged(model, part)), section)
-    return section
+    return section, keys
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -44,6 +44,13 @@ def open_csv(settings: CsvData, path: Path) -> RoadDataset:
     table = read_table(path, root, classes)
     if table.faults:
         raise _refusal(path, table)
+    if settings.folds and "split" in table.columns:
+        raise DataError(
+            "a table that names its splits has no folds",
+            where=path,
+            got=f"data.folds = {settings.folds}",
+            fix="leave out its column `split`, or the folds (to compare methods: --seeds)",
+        )
     splits = splits_of(table, classes, settings, path)
     _check_training_classes(splits["train"], classes, path)
     return relabelled(files_below(root, classes, splits), settings.labels)
@@ -58,6 +65,7 @@ def pictures_root(settings: CsvData, path: Path) -> Path:
 def read_table(path: Path, root: Path, classes: ClassList) -> Table:
     """Every row that names a present picture and a known class; a reason for every other one."""
     rows: dict[str, Row] = {}
+    split_of_group: dict[str, str] = {}
     faults: list[Fault] = []
     lines = _lines(path)
     columns = tuple(next(lines, (0, []))[1])
@@ -66,6 +74,7 @@ def read_table(path: Path, root: Path, classes: ClassList) -> Table:
     for number, fields in lines:
         cells = dict(zip(columns, fields))
         reason = _fault_of(cells, len(fields) - len(columns), root, index, rows)
+        reason = reason or _torn_group(cells, split_of_group)
         if reason:
             faults.append(Fault(cells.get("file", ""), f"line {number}: {reason}", _hint(cells, index)))
         else:
@@ -152,6 +161,14 @@ def _fault_of(
         same = rows[key] == Row(key, index[label], cells.get("split", ""), cells.get("group", ""))
         return f"listed twice{'' if same else ', with different labels, splits or groups'}"
     return _fault_of_file(key, root)
+
+
+def _torn_group(cells: dict[str, str], split_of_group: dict[str, str]) -> str | None:
+    if not {"split", "group"}.issubset(cells):
+        return None
+    group, split = cells["group"], cells["split"]
+    first = split_of_group.setdefault(group, split)
+    return None if split == first else f"the group '{group}' is in the split '{first}' already"
 
 
 def _fault_of_file(key: str, root: Path) -> str | None:

@@ -93,7 +93,7 @@ def _split_of_class(
             f"the class '{name}' has too few pictures for three splits",
             where=where,
             got=len(keys),
-            expected=f"{max(3, settings.folds)} or more: to train, to choose and to test",
+            expected=f"{max(3, settings.folds, len(keys) + 1)} or more: to train, to choose and to test",
             fix="add pictures, or leave the class out of `classes` in the recipe's [data]",
         )
     return {"test": list(tests), "validation": rest[:validations], "train": rest[validations:]}

@@ -15,9 +15,8 @@ _CLOSE_ENOUGH = 1e-3
 
 def normal_like(values: Tensor, generator: torch.Generator) -> Tensor:
     """Standard normal numbers, drawn where the generator lives."""
-    layout = (
-        torch.channels_last if values.dim() == 4 else torch.contiguous_format
-    )  # as images are in training
+    # Images are channels last in training.
+    layout = torch.channels_last if values.dim() == 4 else torch.contiguous_format
     noise = torch.empty(values.shape, dtype=values.dtype, device=generator.device, memory_format=layout)
     in_memory_N = noise.as_strided((noise.numel(),), (1,))
     if generator.device.type == "cpu" and noise.numel() > _PART:

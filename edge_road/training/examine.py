@@ -20,7 +20,7 @@ from edge_road.evaluation.metrics import fit_temperature
 from edge_road.evaluation.ood import OodResult, StrangerScores, score_strangers, sum_up_strangers
 from edge_road.evaluation.reliability import Calibration, calibration_at, calibration_by_halves
 from edge_road.evaluation.report import Entry
-from edge_road.frames import Prediction
+from edge_road.frames import Images, Prediction
 from edge_road.training.artefacts import Artefact
 
 MOST_VALIDATION, MOST_TRAINING, MOST_STRANGE = 500, 600, 200
@@ -89,7 +89,7 @@ class Examination:
         if geometry is None:
             return None
         self.progress("strange pictures")
-        clean, images_NHWC = self.judged.clean, self.prepared.images_NHWC[:MOST_STRANGE]
+        clean, images_NHWC = self.judged.clean, spread_out(self.prepared.images_NHWC, MOST_STRANGE)
         if self.validation is not None:
             roads, familiar, they_are = clean, self.validation[1], "validation pictures"
         else:
@@ -158,6 +158,12 @@ def draw_evenly(split: Split, most: int, seed: int) -> Split:
         return split
     order_N = balanced_order(split.labels_N, np.random.default_rng(seed))
     return split.take(np.unique(order_N[:most]))
+
+
+def spread_out(images_NHWC: Images, most: int) -> Images:
+    """At most so many, of all parts of a split: its pictures lie class by class."""
+    count = len(images_NHWC)
+    return images_NHWC[np.linspace(0, count - 1, min(most, count)).astype(int)]
 
 
 def _every_other(prediction: Prediction, first: int) -> Prediction:

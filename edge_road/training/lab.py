@@ -57,7 +57,7 @@ class LabBench:
     delta_v: float = DELTA_V
 
     def generator(self, stream: int) -> torch.Generator:
-        return torch.Generator().manual_seed(1000 * self.seed + stream)
+        return torch.Generator().manual_seed((1000 * self.seed + stream) % 2**63)
 
     def batches(self) -> list[tuple[Tensor, Tensor]]:
         return list(zip(torch.split(self.images_NCHW, BATCH), torch.split(self.labels_N, BATCH)))

@@ -14,9 +14,18 @@ from edge_road import workspace
 from edge_road.config import write_settings
 from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
-from edge_road.run_record import CHECKPOINT_FOLDER, RECIPE_FILE, RECORD_FILE, load_recipe
+from edge_road.run_record import (
+    CHECKPOINT_FOLDER,
+    METRICS_FILE,
+    RECIPE_FILE,
+    RECORD_FILE,
+    WEIGHTS_FILE,
+    load_recipe,
+)
 
 LOCK_FILE = ".lock"
+HALF_WRITTEN = tuple(f".{name}." for name in (RECIPE_FILE, RECORD_FILE, WEIGHTS_FILE, METRICS_FILE))
+"""how temporary files of a process that was killed while it wrote are named"""
 
 
 def is_finished(run: Path) -> bool:
@@ -77,8 +86,8 @@ def _refuse_foreign_folder(run: Path) -> None:
         raise ConfigError("a run is a folder", where=run, got="a file")
     if not run.exists() or (run / RECIPE_FILE).exists():
         return
-    # Our lock, or a recipe half written when we were killed, is hidden.
-    if found := sorted(path.name for path in run.iterdir() if not path.name.startswith(".")):
+    names = sorted(path.name for path in run.iterdir())
+    if found := [name for name in names if name != LOCK_FILE and not name.startswith(HALF_WRITTEN)]:
         raise ConfigError(
             "this folder holds something else",
             where=run,
@@ -108,8 +117,7 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _remove_leftovers(run: Path) -> None:
-    """Temporary files of a process that was killed while it wrote."""
-    for pattern in (".*.*.*", f"{CHECKPOINT_FOLDER}/.*"):
+    for pattern in (*(f"{beginning}*" for beginning in HALF_WRITTEN), f"{CHECKPOINT_FOLDER}/.*"):
         for leftover in run.glob(pattern):
             leftover.unlink()
 

@@ -188,7 +188,7 @@ class Tuning:
         # By the trial's number, so that parallel workers never draw alike and one worker repeats itself.
         startup = max(2, min(10, self.trials // 3))
         study.sampler = optuna.samplers.TPESampler(
-            seed=self.recipe.seed * 100_003 + trial.number,
+            seed=(self.recipe.seed * 100_003 + trial.number) % 2**32,
             n_startup_trials=startup,
             multivariate=False,
             constant_liar=True,

@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=VEHICLE_LIMITS,
         metavar=("CONFIDENCE", "RADII"),
-        help="of the vehicle, to count what it refuses (default: 0.7 1.5)",
+        help="of the vehicle, to count what it refuses (default: {:g} {:g})".format(*VEHICLE_LIMITS),
     )
     add("--reference", metavar="ROW", help="whose curvature the others are compared with (default: softmax)")
     add("--seed", type=whole_number(0), default=0, metavar="N", help="of pictures and noise")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MEASURES = ("strangers", "curvature", "layers")
-VEHICLE_LIMITS = (0.7, 1.5)
+VEHICLE_LIMITS = (0.8, 1.5)
 """the largest confidence that an export asks for, and the radii that a vehicle file allows by default"""
 REFERENCE = "softmax"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import stat
 import subprocess
@@ -158,6 +160,34 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path) -> None:
         load_private_key(tmp_path / "k")
     with pytest.raises(ConfigError, match="not a key"):
         load_public_key(str(tmp_path / "k.pub"))
+
+
+UNSUPPORTED_CURVE = """-----BEGIN PRIVATE KEY-----
+ME4CAQAwEAYHKoZIzj0CAQYFK4EEAAYENzA1AgEBBA7PKc88D5O0kE5GiOuIJKEg
+Ax4ABKaggr36NuqixFZQNjVJWaKppNL/3uHxzyTjqyc=
+-----END PRIVATE KEY-----
+"""  # secp112r1
+
+
+def test_a_key_of_a_kind_that_nobody_reads_any_more_is_no_bug_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "k").touch(0o600)
+    (tmp_path / "k").write_text(UNSUPPORTED_CURVE)
+    with pytest.raises(ConfigError, match="not a key"):
+        load_private_key(tmp_path / "k")
+
+
+def test_half_a_key_does_not_stand_in_the_way_of_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        with pytest.raises(ConfigError, match="cannot be written"):
+            generate_key(tmp_path / "fleet")
+    assert list(tmp_path.iterdir()) == []
+    generate_key(tmp_path / "fleet")
 
 
 def test_commands_make_keys_and_sign(

@@ -145,3 +145,20 @@ def test_a_class_without_training_pictures_is_named(tmp_path: Path) -> None:
     rows = "file,label,split\na.jpg,dry,train\nb.jpg,icy,train\nc.jpg,wet,test\nd.jpg,dry,validation\n"
     with pytest.raises(DataError, match=r"(?s)no training pictures.*wet"):
         open_table(write_table(tmp_path, rows))
+
+
+def test_a_group_in_two_splits_is_refused_row_by_row(tmp_path: Path) -> None:
+    touch(tmp_path, *(f"{name}.jpg" for name in "abcd"))
+    rows = ["file,label,split,group", "a.jpg,dry,train,monday", "b.jpg,wet,train,monday"]
+    rows += ["c.jpg,icy,test,monday", "d.jpg,icy,train,tuesday"]
+    with pytest.raises(
+        DataError, match=r"(?s)1 of 4 rows.*c\.jpg: line 4: the group 'monday' is in .*'train'"
+    ):
+        open_table(write_table(tmp_path, "\n".join(rows)))
+
+
+def test_a_table_that_names_its_splits_has_no_folds(tmp_path: Path) -> None:
+    rows = [row for split in SPLITS for row in road_rows(tmp_path, 3, f",{split}")]
+    path = write_table(tmp_path, "\n".join(["file,label,split", *dict.fromkeys(rows[:9])]))
+    with pytest.raises(DataError, match=r"(?s)has no folds.*data\.folds = 3"):
+        open_table(path, folds=3)

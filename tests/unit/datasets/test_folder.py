@@ -109,7 +109,11 @@ def test_a_relative_path_counts_from_the_base(tmp_path: Path) -> None:
         ({"dry": 5, "wet": 5, "icey": 5}, {}, ["'icy' has no folder", "did you mean 'icey'?"]),
         ({"dry": 5, "wet": 5}, {}, ["'icy' has no folder", "dry, wet"]),
         ({"dry": 5, "wet": 0, "icy": 5}, {}, ["'wet' has no pictures", ".jpg"]),
-        ({"dry": 5, "wet": 5, "icy": 2}, {}, ["'icy' has too few pictures", "2"]),
+        (
+            {"dry": 5, "wet": 5, "icy": 2},
+            {},
+            ["'icy' has too few pictures", "3 or more"],
+        ),
         ({"dry": 5, "sandy": 5}, {"classes": ("dry", "sandy")}, ["no road state", "'sandy'"]),
         ({"dry": 5}, {"classes": ("dry",)}, ["two or more different classes"]),
     ],
@@ -200,6 +204,13 @@ def test_a_class_smaller_than_the_number_of_folds_is_named(tmp_path: Path) -> No
     make_folders(tmp_path, dry=10, wet=4, icy=10)
     with pytest.raises(DataError, match="'wet' has too few pictures"):
         open_folders(tmp_path, folds=5, fold=0)
+
+
+def test_three_pictures_are_too_few_where_half_of_them_are_tested(tmp_path: Path) -> None:
+    make_folders(tmp_path, dry=10, wet=3, icy=10)
+    with pytest.raises(DataError) as error:
+        open_folders(tmp_path, folds=2, fold=1)
+    assert error.value.details["expected"].startswith("4 or more")
 
 
 def test_too_few_pictures_come_with_the_number_that_is_enough(tmp_path: Path) -> None:

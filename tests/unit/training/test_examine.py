@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edge_road.datasets import Split
-from edge_road.training.examine import draw, draw_evenly
+from edge_road.training.examine import draw, draw_evenly, spread_out
 
 
 def split_of(*counts: int) -> Split:
@@ -26,3 +26,11 @@ def test_pictures_come_in_their_order_each_once_and_a_small_split_as_a_whole() -
     numbers = [int(key.removesuffix(".jpg")) for key in drawn.keys]
     assert numbers == sorted(set(numbers))
     assert draw_evenly(split_of(3, 2), 5, seed=1).keys == split_of(3, 2).keys
+
+
+def test_strange_pictures_are_made_of_every_class() -> None:
+    """Pictures lie class by class; the first ones alone would be of the first classes."""
+    images_NHWC = np.repeat(np.arange(3, dtype=np.uint8), [120, 40, 100]).reshape(-1, 1, 1, 1)
+    assert np.bincount(spread_out(images_NHWC, 52).ravel()).tolist() == [24, 8, 20]
+    assert len(spread_out(images_NHWC, 500)) == len(images_NHWC)
+    assert len(spread_out(images_NHWC[:0], 500)) == 0

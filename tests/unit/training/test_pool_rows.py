@@ -11,10 +11,13 @@ from edge_road.conditions import ROAD_CLASSES
 from edge_road.evaluation.familiarity import ClassGeometry, Scale, doubt_of
 from edge_road.evaluation.metrics import wilson_interval
 from edge_road.evaluation.ood import Familiar, StrangerScores, sum_up_strangers
+from edge_road.export.target import Target
+from edge_road.runtime.decision import DecisionSettings
 from edge_road.training.pool import markdown
 from edge_road.training.pool.curvature import CurvatureSample, curvature_row
 from edge_road.training.pool.result import Pooled
 from edge_road.training.pool.strangers import StrangerSample, strangers_row
+from edge_road.training.pool.wanted import VEHICLE_LIMITS
 
 GEOMETRY = ClassGeometry(np.zeros((3, 2)), np.ones(3))
 FAMILIAR = Familiar(ROAD_CLASSES, GEOMETRY, Scale(-4.0, 2.0), Scale(-1.0, 0.5))
@@ -110,3 +113,9 @@ def test_tables_say_what_was_measured_and_leave_out_what_was_not() -> None:
     assert "## Layers" not in text
     assert "nan" not in text
     assert Pooled.model_validate_json(pooled.to_json()) == pooled
+
+
+def test_the_limits_of_a_vehicle_are_those_that_export_and_daemon_use() -> None:
+    """Stages do not import each other, so the numbers stand twice."""
+    radii = DecisionSettings.model_fields["familiar_radii"].default
+    assert (Target.model_fields["highest_threshold"].default, radii) == VEHICLE_LIMITS

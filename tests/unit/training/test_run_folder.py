@@ -80,6 +80,23 @@ def test_somebody_elses_files_are_left_alone(tmp_path: Path, content: str) -> No
     assert (place / "chapter1.txt" if content == "folder" else place).read_text() == "precious"
 
 
+@pytest.mark.parametrize("name", [".git/HEAD", ".env.local.bak", ".env"])
+def test_somebody_elses_hidden_files_are_left_alone_too(tmp_path: Path, name: str) -> None:
+    precious = tmp_path / "project" / name
+    precious.parent.mkdir(parents=True)
+    precious.write_text("precious")
+    with pytest.raises(ConfigError, match="holds something else"), claimed(tmp_path / "project", RECIPE):
+        pass
+    assert precious.read_text() == "precious"
+
+
+def test_a_folder_in_which_a_training_was_killed_at_once_can_be_used(tmp_path: Path) -> None:
+    for name in (".lock", ".recipe.toml.a1b2"):
+        (tmp_path / name).touch()
+    with claimed(tmp_path, RECIPE):
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "recipe.toml"]
+
+
 def test_a_new_run_that_fails_before_its_first_checkpoint_goes_away(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such data"), claimed(tmp_path / "run", RECIPE):
         raise ConfigError("no such data")
@@ -106,8 +123,10 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     leftovers = [run / ".metrics.jsonl.a1b2", run / "last" / ".epoch-00002.safetensors.x_y3"]
     for leftover in leftovers:
         leftover.write_text("half")
+    (run / ".env.local.bak").write_text("somebody else's")
     with claimed(run, RECIPE):
         assert not any(leftover.exists() for leftover in leftovers)
+        assert (run / ".env.local.bak").exists()
         assert (run / "recipe.toml").exists()
 
 
