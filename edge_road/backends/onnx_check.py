@@ -75,6 +75,8 @@ def _parse(content: bytes, where: object) -> onnx.ModelProto:
     try:
         model = onnx.ModelProto()
         model.ParseFromString(content)
+    except MemoryError:  # says nothing of the model
+        raise
     except Exception as error:  # protobuf's errors share no narrower base
         raise BackendError("not an ONNX model", where=where, got=str(error)[:200]) from None
     if not model.opset_import:
@@ -138,6 +140,8 @@ def _check_values(tensor: onnx.TensorProto, where: object) -> None:
     name = tensor.name[:80]
     try:
         values = numpy_helper.to_array(tensor)
+    except MemoryError:
+        raise
     except Exception as error:  # the library's errors share no narrower base
         raise BackendError(
             "the ONNX model has a tensor that cannot be read", where=where, got=f"{name!r}: {error}"
@@ -161,6 +165,8 @@ def _check_sizes(model: onnx.ModelProto, where: object) -> None:
     try:
         one_image = _for_one_image(model)
         graph = onnx.shape_inference.infer_shapes(one_image, strict_mode=True, data_prop=True).graph
+    except MemoryError:
+        raise
     except Exception as error:  # the library's errors share no narrower base
         raise BackendError(
             "the shapes of the ONNX model do not fit together", where=where, got=str(error)[:1000]

@@ -32,7 +32,7 @@ def _fill_side_by_side(noise_N: Tensor, generator: torch.Generator) -> None:
     def fill(part: Tensor, seed: int) -> None:
         part.normal_(generator=torch.Generator().manual_seed(seed))
 
-    parts = noise_N.split(_PART)
+    parts = torch.split(noise_N, _PART)
     seeds = torch.randint(2**62, (len(parts),), generator=generator).tolist()
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
         list(pool.map(fill, parts, seeds))

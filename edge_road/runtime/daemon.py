@@ -92,6 +92,10 @@ def _surroundings(
         outputs.use(_outputs_of(changed))
         interior.vehicle = changed
 
+    def restore(changed: Vehicle) -> None:
+        outputs.restore(_outputs_of(changed))
+        interior.vehicle = changed
+
     def start() -> None:
         outputs.start()
         if vehicle.gpsd is not None:
@@ -109,6 +113,7 @@ def _surroundings(
         inputs=inputs.newest,
         start_outputs=start,
         use_outputs=use,
+        restore_outputs=restore,
     )
     return around if settings is None else _with_settings(around, settings)
 

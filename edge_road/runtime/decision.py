@@ -100,8 +100,8 @@ class Past:
     belief: Belief = UNIFORM
     confidence: float = 0.0
     """of the last frames, smoothed"""
-    sure: bool = False
-    """the confidence was high, and has not been low since"""
+    doubted: bool = False
+    """the confidence was too low, and has not been high since"""
     strange: float = 0.0
     """share of the last frames that were unlike the training's, smoothed"""
     covered: bool = False
@@ -181,7 +181,7 @@ def _reasons_for_unknown(past: Past, now_ns: int, rules: Rules) -> tuple[str, ..
         return (NO_FRAMES,)
     if past.trouble and not _passes(past, now_ns, rules):
         return past.trouble
-    if not past.sure:
+    if past.doubted:
         return (LOW_CONFIDENCE,)
     if past.strange > 0.5:
         return (UNFAMILIAR,)
@@ -221,8 +221,8 @@ def _take_in(past: Past, evidence: Evidence, now_ns: int, rules: Rules, speed_mp
     is_strange = not (nearest <= rules.settings.familiar_radii)  # NaN is strange
     past = replace(past, trouble=(), covered=len(judged) < len(evidence.regions))
     past = _observe(past, observed, float(is_strange), captured_ns, rules.settings, speed_mps)
-    # NaN is never sure: a comparison with NaN is false.
-    return replace(past, sure=past.confidence >= (rules.confidence if past.sure else rules.regained))
+    needed = rules.regained if past.doubted else rules.confidence
+    return replace(past, doubted=not (past.confidence >= needed))  # NaN is doubted
 
 
 def _troubled(past: Past, trouble: tuple[str, ...], captured_ns: int) -> Past:

@@ -60,7 +60,7 @@ class Gpsd:
             try:
                 self._listen()
                 trouble = "gpsd closed the connection"
-            except OSError as error:
+            except (OSError, UnicodeError) as error:  # the latter: not the name of any host (IDNA)
                 trouble = str(error)
             if self._stopping.is_set():
                 return

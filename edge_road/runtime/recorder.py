@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+from edge_road.errors import ConfigError
 from edge_road.runtime.evidence import Record, Report
 from edge_road.runtime.outputs.json_lines import JsonLines
 from edge_road.runtime.vehicle import Vehicle
@@ -31,6 +33,10 @@ class Recorder:
     """Never waits for the disk: a thread writes."""
 
     def __init__(self, path: Path, vehicle: Vehicle, remarks: tuple[str, ...] = ()) -> None:
+        if os.path.isfile(path) and os.path.getsize(path):  # two drives in one file cannot be replayed
+            raise ConfigError(
+                "there is a recording in this file already", where=path, fix="name another file"
+            )
         self._lines = JsonLines(JsonLinesOutput(path=str(path)))
         self.record({"vehicle": vehicle.model_dump(mode="json"), "remarks": remarks})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edge_road.errors import ConfigError
+from edge_road.runtime.snapshot import snapshot_path
 from edge_road.runtime.vehicle import Vehicle
 
 FIXED = ("vehicle", "speed", "events", "gpsd", "production")
@@ -20,9 +21,10 @@ def check_reload(old: Vehicle, new: Vehicle) -> None:
 
 
 def needs_new_worker(old: Vehicle, new: Vehicle) -> bool:
-    """Everything but where messages go, and how they are decided, is the worker's."""
+    """Everything but where messages go, and how they are decided, is the worker's; so is a page's picture."""
     ours = {"outputs", "decision", "heartbeat_hz"}
-    return old.model_dump(exclude=ours) != new.model_dump(exclude=ours)
+    differ = old.model_dump(exclude=ours) != new.model_dump(exclude=ours)
+    return differ or snapshot_path(old) != snapshot_path(new)
 
 
 def only_bundle_differs(old: Vehicle, new: Vehicle) -> bool:

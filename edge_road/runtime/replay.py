@@ -2,7 +2,7 @@
 
 A recording is JSON lines: the settings, then every step of the supervisor: a record of the worker, an
 outage, or a message, each with its moment. Only the fields named in TIMES may differ in a replay.
-A recording ends, as far as a replay goes, where new settings were taken.
+A recording ends where new settings were taken.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import select
 from collections import Counter
+from dataclasses import replace
 from typing import Literal
 
 from edge_road.clock import Clock, SystemClock
@@ -258,12 +259,15 @@ class Supervisor:
 
     def _use(self, vehicle: Vehicle) -> None:
         old, self._vehicle = self._vehicle, vehicle
+        if vehicle != old:  # a replay knows only the settings that the recording begins with
+            self._around = replace(self._around, record=lambda step: None)
         self._publisher.use(vehicle)
         self._set_rules(*self._fitted)
         if needs_new_worker(old, vehicle):
             self._before_reload = old
             self._replace_worker()
         else:
+            self._worker.use(vehicle)
             self._settle_wish("kept")
         self._around.journal.note("config", Severity.NOTE, {"accepted": True})
 
@@ -271,7 +275,7 @@ class Supervisor:
         """The worker has changed its model, without a gap; with none, a new worker will begin with it."""
         self._vehicle = vehicle
         self._publisher.use(vehicle)
-        self._around.use_outputs(vehicle)
+        self._around.restore_outputs(vehicle)
         if loaded is not None:
             self._set_rules(loaded.confidence_threshold, self._fitted[1])
             self._publisher.model_digest, self._status.predictor = loaded.model_digest, loaded.predictor
@@ -302,7 +306,7 @@ class Supervisor:
         if self._before_reload is None:
             return
         self._vehicle, self._before_reload = self._before_reload, None
-        self._around.use_outputs(self._vehicle)
+        self._around.restore_outputs(self._vehicle)
         self._publisher.use(self._vehicle)
         self._replace_worker()
         self._refuse(error)

@@ -35,6 +35,8 @@ class Surroundings:
     start_outputs: Callable[[], None] = lambda: None
     use_outputs: Callable[[Vehicle], None] = lambda vehicle: None
     """opens and closes outputs so that they are those of the vehicle, or raises and changes none"""
+    restore_outputs: Callable[[Vehicle], None] = lambda vehicle: None
+    """the same for settings that were good once: leaves out, and logs, what cannot be opened any more"""
     bundle_wished: Callable[[], Path | None] = lambda: None
     """that waits to be tried"""
     rehearsal: Rehearsal = NO_REHEARSAL

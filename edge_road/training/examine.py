@@ -163,7 +163,8 @@ def draw_evenly(split: Split, most: int, seed: int) -> Split:
 def spread_out(images_NHWC: Images, most: int) -> Images:
     """At most so many, of all parts of a split: its pictures lie class by class."""
     count = len(images_NHWC)
-    return images_NHWC[np.linspace(0, count - 1, min(most, count)).astype(int)]
+    few_NHWC: Images = images_NHWC[np.linspace(0, count - 1, min(most, count)).astype(int)]
+    return few_NHWC
 
 
 def _every_other(prediction: Prediction, first: int) -> Prediction:

@@ -27,7 +27,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         channel.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * GONE_S))
         channel.bind(address)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter: not the name of any host
         where = f"{settings.host}:{settings.port}"
         raise ConfigError("the web server cannot have this address", where=where, got=error) from None
     return channel

@@ -13,6 +13,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+import tomli_w
 from camera_servers import wait_until
 from daemon_harness import ROOT, SCRIPT, STATES, Daemon, crowding, pattern_vehicle, retried_on_a_busy_machine
 
@@ -200,6 +201,22 @@ def test_a_good_vehicle_passes_the_check(tmp_path: Path) -> None:
     done = run_script(tmp_path, "--check", *options)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["vehicle", "model", "source", "output"]
+
+
+def test_settings_that_fail_cost_no_more_than_an_output_that_cannot_be_opened_again(tmp_path: Path) -> None:
+    folder, vehicle = tmp_path / "lines", pattern_vehicle(outputs=[{"path": "-"}])
+    with_lines = {**vehicle, "outputs": [{"path": str(folder / "m.jsonl")}, {"path": "-"}]}
+    with Daemon(tmp_path, vehicle=with_lines) as daemon:
+        daemon.wait_for_state("dry")
+        folder.rename(tmp_path / "elsewhere")
+        folder.write_text("a file where a folder should be")
+        without_camera = {**vehicle, "source": {"kind": "images", "path": str(tmp_path / "missing")}}
+        (tmp_path / "vehicle.toml").write_text(tomli_w.dumps(without_camera))
+        daemon.process.send_signal(signal.SIGUSR1)
+        wait_until(lambda: "the old ones stay" in daemon.stderr)
+        daemon.wait_for_state("dry", since_s=time.monotonic())
+        assert daemon.stop() == 0
+    assert "an output is lost" in daemon.stderr
 
 
 def test_it_runs_from_any_folder_even_one_full_of_traps(tmp_path: Path) -> None:

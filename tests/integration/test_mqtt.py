@@ -115,6 +115,17 @@ def test_a_state_is_retained_and_the_last_word_is_unknown(tmp_path: Path) -> Non
     assert [parse_message(p).state for p in backend.of("state")][:1] == ["dry"]
 
 
+def test_an_output_that_is_closed_amid_a_state_leaves_offline_behind(tmp_path: Path) -> None:
+    """As new settings do: a state without an expiry would be told to every later subscriber."""
+    with Broker(tmp_path) as broker, Backend(broker.port) as backend:
+        with sender_to(tmp_path, broker.port) as sender:
+            sender.say(dry(1))
+            backend.wait_for(lambda: backend.of("state"))
+        with Backend(broker.port) as late:
+            late.wait_for(lambda: late.of("state"))
+            assert parse_message(late.of("state")[0]).reasons == ("offline",)
+
+
 def test_the_broker_forgets_a_state_that_is_no_longer_valid(tmp_path: Path) -> None:
     with (
         Broker(tmp_path) as broker,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from pathlib import Path
 
 import pytest
+import tomli_w
+from camera_servers import wait_until
 from daemon_harness import Daemon, pattern_vehicle
 
 from edge_road.errors import ConfigError
 from edge_road.road_state import parse_message
+from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.replay import comparable, main, replay
+from edge_road.runtime.vehicle import Vehicle
 from edge_road.synthetic.score import score_messages
 
 
@@ -55,6 +60,35 @@ def test_what_the_vehicle_tells_is_in_the_messages_and_in_the_replay(tmp_path: P
     again = replay((tmp_path / "drive.jsonl").read_text().splitlines())
     assert [comparable(m) for m in again] == [comparable(m) for m in daemon.messages]
     assert daemon.stderr.count("a vehicle input is ignored") == 1
+
+
+def test_a_recording_ends_where_new_settings_were_taken(tmp_path: Path) -> None:
+    vehicle = pattern_vehicle()
+    with Daemon(tmp_path, "--record", "drive.jsonl", vehicle=vehicle) as daemon:
+        daemon.wait_for_state("dry")
+        daemon.process.send_signal(signal.SIGUSR1)  # the same settings again end nothing
+        wait_until(lambda: "read again" in daemon.stderr)
+        first = daemon.messages[-1]
+        daemon.wait_for(lambda m: m.seq > first.seq + 5)
+        (tmp_path / "vehicle.toml").write_text(tomli_w.dumps({**vehicle, "heartbeat_hz": 4.0}))
+        daemon.process.send_signal(signal.SIGUSR1)
+        daemon.wait_for(lambda m: m.config_digest != first.config_digest)
+        assert daemon.stop() == 0
+    again = replay((tmp_path / "drive.jsonl").read_text().splitlines())
+    before = [m for m in daemon.messages if m.config_digest == first.config_digest]
+    assert before[-1].seq > first.seq
+    assert [comparable(m) for m in again] == [comparable(m) for m in before]
+
+
+def test_a_file_holds_one_recording(tmp_path: Path) -> None:
+    path = tmp_path / "drive.jsonl"
+    path.touch()
+    recorder = Recorder(path, Vehicle())
+    recorder.record({"outage": "starting"})
+    recorder.close()
+    with pytest.raises(ConfigError, match="a recording in this file already"):
+        Recorder(path, Vehicle())
+    assert replay(path.read_text().splitlines()) == []
 
 
 @pytest.mark.parametrize(

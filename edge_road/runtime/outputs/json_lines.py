@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -63,6 +64,9 @@ class JsonLines:
             self._closing = True
             self._changed.notify()
         self._thread.join(timeout_s)
+        if self._thread.is_alive():  # a slow disk must not keep whoever is next from the file
+            with contextlib.suppress(OSError):  # it has ended by now
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def _run(self) -> None:
         while (line := self._next()) is not None and not self.gone:

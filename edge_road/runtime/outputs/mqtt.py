@@ -51,8 +51,7 @@ class Mqtt:
         """`offline` makes the message that the broker sends in our name when we vanish."""
         self._settings, self._events, self._offline, self._machine = settings, events, offline, machine
         self._vehicle, self._take_input = vehicle, take_input
-        self._password = read_secret(settings.password_file) if settings.password_file else None
-        self._tls = _tls(settings) if settings.tls else None
+        self._password, self._tls = credentials(settings)
         self._topic = f"{settings.prefix}/{vehicle}"
         self._newest: tuple[RoadState, str] | None = None
         self._sent: RoadState | None = None
@@ -186,7 +185,10 @@ class Mqtt:
     def _say_last_word(self, client: Client) -> bool:
         """True when the final state and the events on their way have reached the broker."""
         if self._last_word is None and self._newest is not None:
-            self._last_word = client.publish(f"{self._topic}/state", self._newest[1], qos=1, retain=True).mid
+            message, line = self._newest
+            # The broker keeps it for ever, and after a good-bye it sends no last will.
+            word = line if message.state == UNKNOWN else self._offline()
+            self._last_word = client.publish(f"{self._topic}/state", word, qos=1, retain=True).mid
         rest = self._events.after(self._delivery.cursor, 1)
         return self._last_word == 0 and self._delivery.idle and not rest
 
@@ -234,6 +236,12 @@ class Mqtt:
         self._trouble = trouble
 
 
+def credentials(settings: MqttOutput) -> tuple[str | None, ssl.SSLContext | None]:
+    """Password and certificates, read at the start: what cannot be read is the user's to mend."""
+    password = read_secret(settings.password_file) if settings.password_file else None
+    return password, _tls(settings) if settings.tls else None
+
+
 def _word(message: RoadState) -> tuple[str, tuple[str, ...]]:
     return message.state, message.reasons
 
@@ -251,7 +259,6 @@ def _expiry(message: RoadState) -> Any:
 
 
 def _tls(settings: MqttOutput) -> ssl.SSLContext:
-    """Checked at the start: a certificate that cannot be read is the user's to mend."""
     try:
         context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
         if settings.cert_file is not None and settings.key_file is not None:

@@ -21,6 +21,7 @@ from edge_road.runtime.vehicle_outputs import (
     OutputSettings,
     UnixSocketOutput,
 )
+from edge_road.secret_file import read_secret
 
 
 @dataclass
@@ -65,12 +66,17 @@ def open_output(settings: OutputSettings, interior: Interior) -> Output:
 
 
 def check_output(settings: OutputSettings) -> str:
-    """One line that says what was found; what is wrong is raised."""
+    """One line that says what was found; what is wrong, such as a secret that cannot be read, is raised."""
     if isinstance(settings, JsonLinesOutput):
         JsonLines(settings).close(timeout_s=1.0)
         return f"{settings.path}: can be written"
     if isinstance(settings, MqttOutput):
+        from edge_road.runtime.outputs.mqtt import credentials
+
+        credentials(settings)
         return f"mqtt {settings.host}:{settings.port}: settings are valid"
     if isinstance(settings, HttpOutput):
+        if settings.token_file is not None:
+            read_secret(settings.token_file)
         return f"http {settings.host}:{settings.port}: settings are valid"
     return f"{settings.kind}: settings are valid"

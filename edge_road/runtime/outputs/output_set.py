@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 from edge_road.clock import Clock
 from edge_road.errors import EdgeRoadError
 from edge_road.runtime.outputs.output import Output, OutputHealth
 from edge_road.runtime.vehicle_outputs import OutputSettings
+
+log = logging.getLogger(__name__)
 
 
 class OutputSet:
@@ -22,24 +25,42 @@ class OutputSet:
     def use(self, wanted: Sequence[OutputSettings]) -> None:
         """Close what is gone, then open what is new, often in the same place; if that fails, all returns."""
         before = tuple(self._by_settings)
+        self._close_all_but(wanted)
         try:
-            self._change_to(wanted)
+            for settings in wanted:
+                self._open(settings)
         except EdgeRoadError:
-            self._change_to(before)
+            self.restore(before)
             raise
+        self._put_in_order(wanted)
 
-    def _change_to(self, wanted: Sequence[OutputSettings]) -> None:
+    def restore(self, wanted: Sequence[OutputSettings]) -> None:
+        """What was open once must not end the daemon: one that cannot be opened again is left out."""
+        self._close_all_but(wanted)
+        for settings in wanted:
+            try:
+                self._open(settings)
+            except EdgeRoadError as error:
+                log.error("an output is lost until the settings are read again: %s", error)
+        self._put_in_order(wanted)
+
+    def _close_all_but(self, wanted: Sequence[OutputSettings]) -> None:
         gone = [output for settings, output in self._by_settings.items() if settings not in wanted]
         self._keep({settings: o for settings, o in self._by_settings.items() if settings in wanted})
         for output in gone:
             output.close(timeout_s=0.2)
-        for settings in wanted:
-            if settings not in self._by_settings:
-                output = self._open_output(settings)
-                self._keep({**self._by_settings, settings: output})
-                if self._started:
-                    output.start()
-        self._keep({settings: self._by_settings[settings] for settings in wanted})
+
+    def _open(self, settings: OutputSettings) -> None:
+        if settings in self._by_settings:
+            return
+        output = self._open_output(settings)
+        self._keep({**self._by_settings, settings: output})
+        if self._started:
+            output.start()
+
+    def _put_in_order(self, wanted: Sequence[OutputSettings]) -> None:
+        opened = self._by_settings
+        self._keep({settings: opened[settings] for settings in wanted if settings in opened})
 
     def _keep(self, outputs: dict[OutputSettings, Output]) -> None:
         self._by_settings = outputs

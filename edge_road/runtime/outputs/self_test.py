@@ -8,9 +8,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from edge_road.clock import SystemClock, utc_text
+from edge_road.manifest import Precision
+from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 
 LONGEST_S = 120.0
@@ -19,8 +21,8 @@ LONGEST_S = 120.0
 class SelfTest:
     """`vehicle` tells the settings of now."""
 
-    def __init__(self, vehicle: Callable[[], Vehicle]) -> None:
-        self._vehicle = vehicle
+    def __init__(self, status: Status, vehicle: Callable[[], Vehicle]) -> None:
+        self._status, self._vehicle = status, vehicle
         self._running = False
         self._newest: dict[str, Any] | None = None
 
@@ -34,7 +36,7 @@ class SelfTest:
             return {"error": "one is running" if self._running else "there is no bundle"}
         self._running = True
         try:
-            result = await _result(vehicle.bundle, vehicle.precision)
+            result = await _result(vehicle.bundle, precision_of(self._status.predictor) or vehicle.precision)
         except asyncio.CancelledError:
             return {"error": "the daemon ends"}
         finally:
@@ -42,6 +44,11 @@ class SelfTest:
         if "passed" in result:
             self._newest = {"at": utc_text(SystemClock().utc()), **result}
         return result
+
+
+def precision_of(predictor: str) -> str | None:
+    """What a predictor's name says, e.g. `onnx int8 on CPU`: `auto` chooses, and an engine may not serve."""
+    return next((word for word in predictor.split() if word in get_args(Precision)), None)
 
 
 async def _result(bundle: Path, precision: str) -> dict[str, Any]:

@@ -67,7 +67,6 @@ class Web:
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
 
     def start(self) -> None:
-        logging.getLogger("uvicorn.error").addFilter(_is_news)
         log.info("http://%s:%d", self._settings.host, self.port)
         self._thread.start()
 
@@ -129,8 +128,3 @@ class Web:
         self._loop = asyncio.get_running_loop()
         self._tell_events()
         await self._server.serve(sockets=[self._socket])
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """At every end uvicorn complains that readers of the stream do not leave by themselves."""
-    return "graceful shutdown" not in str(record.msg)

@@ -52,7 +52,7 @@ class WebApp:
         self._history, self._album = history, album
         self._camera = CameraFeed(self._newest_picture, hub.most_readers)
         self._metrics = Metrics(status)
-        self._self_test = SelfTest(vehicle)
+        self._self_test = SelfTest(status, vehicle)
         self._files = PageFiles("edge_road.runtime")
         self._api = openapi()
 

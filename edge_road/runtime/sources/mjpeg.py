@@ -112,8 +112,9 @@ class MjpegCamera:
             if secure:
                 context = ssl.create_default_context()
                 self._socket = context.wrap_socket(self._socket, server_hostname=parts.hostname)
-        except OSError as error:
-            raise self._trouble("the camera cannot be reached", error.strerror or error) from None
+        except (OSError, UnicodeError) as error:  # the latter: not the name of any host (IDNA)
+            got = getattr(error, "strerror", None) or error
+            raise self._trouble("the camera cannot be reached", got) from None
 
     def _request(self) -> bytes:
         """HTTP/1.0, so that the answer does not come in chunks."""

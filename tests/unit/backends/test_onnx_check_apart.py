@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,17 +48,35 @@ def test_a_bad_model_is_refused_in_the_same_words(apart: None, content: bytes) -
     assert str(there.value) == str(here.value)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_check_that_crashes_is_a_refusal(
-    apart: None, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
-) -> None:
-    def crash(*_: object, **__: object) -> None:
-        faulthandler.disable()  # in the child alone: its trace would look like a failure of the tests
-        os.kill(os.getpid(), how)
+def end_by(how: signal.Signals) -> None:
+    faulthandler.disable()  # in the child alone: its trace would look like a failure of the tests
+    os.kill(os.getpid(), how)
 
-    monkeypatch.setattr(onnx_check_apart, "check_onnx", crash)
+
+def find_no_memory() -> None:
+    raise MemoryError
+
+
+def test_a_check_that_crashes_is_a_refusal(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_check_apart, "check_onnx", lambda *_, **__: end_by(signal.SIGSEGV))
     with pytest.raises(BackendError, match="cannot be checked"):
         begin_check(conv_bytes(), where="tiny")()
+
+
+@pytest.mark.parametrize("end", [partial(end_by, signal.SIGKILL), find_no_memory])
+def test_a_lack_of_memory_says_nothing_of_the_model(
+    apart: None, monkeypatch: pytest.MonkeyPatch, end: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(onnx_check_apart, "check_onnx", lambda *_, **__: end())
+    with pytest.raises(MemoryError):
+        begin_check(conv_bytes(), where="tiny")()
+
+
+@pytest.mark.parametrize("place", ["ModelProto", "numpy_helper.to_array", "shape_inference.infer_shapes"])
+def test_nor_does_a_lack_of_memory_amid_the_check(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    monkeypatch.setattr(f"onnx.{place}", lambda *_, **__: find_no_memory())
+    with pytest.raises(MemoryError):
+        check_onnx(conv_bytes(), where="tiny")
 
 
 def test_a_bug_in_the_check_is_a_refusal(apart: None, monkeypatch: pytest.MonkeyPatch) -> None:

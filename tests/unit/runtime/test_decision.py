@@ -256,21 +256,29 @@ def test_lasting_low_confidence_is_unknown_and_confidence_comes_back() -> None:
 EXACT = Rules(DecisionSettings(smoothing_s=0, start_s=0, threshold=0.5), 0.75, 10**9)
 
 
-@pytest.mark.parametrize(("confidence", "said"), [(0.875, "dry"), (0.874, "unknown")])
-def test_a_state_begins_half_way_from_the_threshold_to_certainty(confidence: float, said: str) -> None:
+@pytest.mark.parametrize(("confidence", "said"), [(0.75, "dry"), (0.74, "unknown")])
+def test_a_state_begins_at_the_threshold(confidence: float, said: str) -> None:
     _, decision = decide(Past(), frame(1, (confidence, 1 - confidence, 0.0)), SECOND, EXACT)
     assert decision.state == said
     assert decision.reasons == (() if said == "dry" else ("low_confidence",))
 
 
-def test_a_confidence_of_exactly_the_threshold_is_enough_to_stay_but_not_to_come_back() -> None:
+def test_after_doubt_a_state_comes_back_only_half_way_from_the_threshold_to_certainty() -> None:
     past, said = Past(), []
-    for second, confidence in enumerate((0.9, 0.75, 0.74, 0.75, 0.87, 0.9), start=1):
+    for second, confidence in enumerate((0.9, 0.75, 0.74, 0.75, 0.874, 0.875), start=1):
         past, decision = decide(
             past, frame(second, (confidence, 1 - confidence, 0.0)), second * SECOND, EXACT
         )
         said.append(decision.state)
     assert said == ["dry", "dry", "unknown", "unknown", "unknown", "dry"]
+
+
+def test_a_gap_without_doubt_asks_for_no_higher_confidence_afterwards() -> None:
+    past, said = Past(), []
+    for second in (1, 2, 9):
+        past, decision = decide(past, frame(second, (0.75, 0.25, 0.0)), second * SECOND, EXACT)
+        said.append(decision.state)
+    assert said == ["dry", "dry", "dry"]
 
 
 def test_a_state_that_has_grown_old_is_withdrawn() -> None:

@@ -93,3 +93,14 @@ def test_nobody_there_costs_nothing_but_the_position(box: InputBox) -> None:
     receiver.close(2.0)
     assert not receiver._thread.is_alive()
     assert not has_position(box)
+
+
+def test_a_name_that_no_host_can_have_is_told_once_and_asked_for_again(
+    box: InputBox, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiver = Gpsd(GpsdSettings(host="gps..local"), box.take_gpsd)
+    receiver.start()
+    wait_until(lambda: bool(caplog.records))
+    assert "no position from gpsd" in caplog.records[0].message
+    assert receiver._thread.is_alive()
+    receiver.close(2.0)

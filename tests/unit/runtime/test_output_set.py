@@ -113,6 +113,20 @@ def test_when_one_cannot_be_opened_all_are_as_they_were(outputs: OutputSet, tmp_
     assert outputs.current[1] is kept
 
 
+def test_when_one_cannot_be_opened_again_the_others_return(
+    outputs: OutputSet, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    door, folder = tmp_path / "s", tmp_path / "lines"
+    outputs.use([JsonLinesOutput(path=str(folder / "m.jsonl")), at(door)])
+    folder.rename(tmp_path / "elsewhere")
+    folder.write_text("a file where a folder should be")
+    with pytest.raises(ConfigError, match="cannot be opened"):
+        outputs.use([JsonLinesOutput(path=str(folder / "m.jsonl"), rotate_mb=1.0), at(door, events=False)])
+    assert [type(output) for output in outputs.current] == [UnixSocket]
+    assert is_served(door)
+    assert ["an output is lost" in record.message for record in caplog.records] == [True]
+
+
 def test_changes_leave_no_descriptor_behind(outputs: OutputSet, tmp_path: Path) -> None:
     nobody = MqttOutput(kind="mqtt", port=9)
 

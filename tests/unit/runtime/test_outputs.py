@@ -3,13 +3,15 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from edge_road.errors import ConfigError
 from edge_road.runtime.outputs import JsonLines, json_lines
-from edge_road.runtime.vehicle_outputs import JsonLinesOutput
+from edge_road.runtime.outputs.opening import check_output
+from edge_road.runtime.vehicle_outputs import HttpOutput, JsonLinesOutput, MqttOutput, OutputSettings
 
 
 def lines_to(path: Path) -> JsonLines:
@@ -32,6 +34,27 @@ def test_a_file_has_one_writer(tmp_path: Path) -> None:
         lines_to(tmp_path / "m.jsonl")
     first.close(timeout_s=5)
     lines_to(tmp_path / "m.jsonl").close(timeout_s=5)
+
+
+def test_a_disk_that_stands_still_does_not_keep_the_next_writer_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moves, real_write = threading.Event(), os.write
+
+    def write(descriptor: int, content: bytes) -> int:
+        moves.wait(10)
+        return real_write(descriptor, content)
+
+    monkeypatch.setattr(json_lines.os, "write", write)
+    slow = lines_to(tmp_path / "m.jsonl")
+    slow.write("first")
+    slow.close(timeout_s=0.05)
+    following = lines_to(tmp_path / "m.jsonl")
+    following.write("second")
+    moves.set()
+    slow.close(timeout_s=5)
+    following.close(timeout_s=5)
+    assert set((tmp_path / "m.jsonl").read_text().splitlines()) == {"first", "second"}
 
 
 def test_a_file_that_cannot_be_opened_is_a_config_error(tmp_path: Path) -> None:
@@ -133,6 +156,22 @@ def test_a_rotation_that_fails_half_way_costs_no_older_file(
         "older\n",
         "oldest\n",
     ]
+
+
+SECRETS = [
+    lambda file: HttpOutput(kind="http", token_file=file),
+    lambda file: MqttOutput(kind="mqtt", password_file=file),
+    lambda file: MqttOutput(kind="mqtt", tls=True, ca_file=file),
+    lambda file: MqttOutput(kind="mqtt", tls=True, cert_file=file, key_file=file),
+]
+
+
+@pytest.mark.parametrize("output", SECRETS)
+def test_the_check_refuses_an_output_whose_secrets_cannot_be_read(
+    tmp_path: Path, output: Callable[[Path], OutputSettings]
+) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        check_output(output(tmp_path / "missing"))
 
 
 def _wait_until(condition) -> None:  # type: ignore[no-untyped-def]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,6 +10,10 @@ import pytest
 from tiny_bundle import write_tiny_bundle
 
 from edge_road.cli import main as edge_road
+from edge_road.clock import SystemClock
+from edge_road.runtime.outputs.self_test import SelfTest
+from edge_road.runtime.status import Status
+from edge_road.runtime.vehicle import Vehicle
 
 
 def test_a_sound_bundle_passes_and_shows_its_table(
@@ -90,3 +95,17 @@ def test_an_int8_model_with_a_wrong_scale_is_refused_and_a_right_one_is_not(
     assert not models["int8"]["passed"]
     assert models["int8"]["breaches"] == list(limits)
     assert "int8 clean 33.3%" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("predictor", "passes"),
+    [("", True), ("fake", True), ("onnx float32 on CPU", True), ("onnx int8 on CPU", False)],
+)
+def test_the_page_tests_the_model_on_duty_also_where_the_daemon_chose_it(
+    tmp_path: Path, predictor: str, passes: bool
+) -> None:
+    wrong_int8 = write_tiny_bundle(tmp_path / "wrong", smoke_limits={"clean": 0.9}, int8_step=0.5)
+    vehicle, status = Vehicle(bundle=wrong_int8, backend="auto"), Status("van", "b", SystemClock())
+    status.predictor = predictor
+    result = asyncio.run(SelfTest(status, lambda: vehicle).run())
+    assert result["passed"] is passes

@@ -134,6 +134,14 @@ def test_a_port_where_nobody_listens_is_a_camera_error() -> None:
             source_for(MjpegSource(kind="mjpeg", url=url), CLOCK).open()
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 64 + ".example"])
+def test_a_name_that_no_host_can_have_is_a_camera_error(host: str) -> None:
+    source = source_for(MjpegSource(kind="mjpeg", url=f"http://{host}/video"), CLOCK)
+    with pytest.raises(CameraError, match="cannot be reached") as refused:
+        source.open()
+    assert "label" in refused.value.details["got"]
+
+
 def test_a_cut_picture_is_unreadable_and_silence_is_the_end() -> None:
     camera = HttpCamera()
     camera.behaviour = "cut"
