@@ -38,7 +38,7 @@ class DecisionSettings(StrictModel):
     """least confidence of a state; none: the bundle's own threshold"""
     regained: float = Field(default=0.5, ge=0, le=1)
     """a state that was withdrawn for doubt comes back this share of the way from `confidence` to certainty"""
-    smoothing_s: float = Field(default=0.3, ge=0)
+    smoothing_s: float = Field(default=0.5, ge=0)
     """time constant of the confidence, so that one doubtful frame does not flap"""
     dwell_s: float = Field(default=30.0, gt=0)
     """how long a road state lasts on average"""
