@@ -42,8 +42,8 @@ def random_cover(state: str, rng: np.random.Generator) -> Cover:
         raise DataError(
             "no such road state", got=repr(state), expected=", ".join(STATES), fix=suggestion(state, STATES)
         )
-    # A white roadside says nothing of the road itself, so every state meets it.
-    snowy_verge = rng.uniform(0.5, 1.0) if rng.random() < (0.9 if state == "icy" else 0.25) else 0.0
+    # A white roadside says nothing of the road itself, so every state meets it, and ice a bare one.
+    snowy_verge = rng.uniform(0.5, 1.0) if rng.random() < (0.7 if state == "icy" else 0.25) else 0.0
     if state == "dry":
         return Cover(verge_snow=snowy_verge)
     if state == "wet":

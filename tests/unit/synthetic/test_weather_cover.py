@@ -96,8 +96,7 @@ def test_every_state_has_what_makes_it(seed: int) -> None:
     assert icy.snow + icy.glaze > 0.45
 
 
-def test_a_white_verge_happens_in_every_state() -> None:
+def test_white_verges_and_bare_ones_happen_in_every_state() -> None:
     for state in ("dry", "wet", "icy"):
         verges = [random_cover(state, np.random.default_rng(seed)).verge_snow > 0 for seed in range(60)]
-        assert any(verges)
-        assert state == "icy" or not all(verges)
+        assert 0.1 < sum(verges) / len(verges) < 0.85, "a model that looks at the roadside shall fail"
