@@ -56,4 +56,6 @@ def test_a_recipe_that_takes_all_pictures_keeps_the_digest_it_had_before_there_w
 @pytest.mark.parametrize("share", [0.0, -0.5, 1.5])
 def test_a_share_that_is_none_is_refused(share: float) -> None:
     with pytest.raises(ConfigError, match="train_share"):
-        check_settings(Recipe, {"name": "a", "data": {"train_share": share}}, where="here")
+        check_settings(
+            Recipe, {"name": "a", "data": {"kind": "synthetic", "train_share": share}}, where="here"
+        )

@@ -54,7 +54,7 @@ def test_a_misspelt_kind_is_named(tmp_path: Path) -> None:
 
 
 def test_a_typo_within_a_source_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"unknown key 'source\.video\.lop'"):
+    with pytest.raises(ConfigError, match=r"unknown key 'source\.lop'"):
         vehicle_from(tmp_path, '[source]\nkind = "video"\npath = "a.mp4"\nlop = true')
 
 
