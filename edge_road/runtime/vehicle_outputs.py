@@ -62,7 +62,7 @@ class MqttOutput(StrictModel):
     connect_s: float = Field(default=5.0, gt=0, le=60)
     """longest wait for the broker to answer"""
     state_every_s: float = Field(default=0.5, ge=0)
-    """an unchanged state goes out this often; a changed one at once"""
+    """an unchanged state goes out this often, or twice while it is valid; a changed one at once"""
     delivery: Literal["broker_ack", "backend_ack"] = "broker_ack"
     """an event is delivered when the broker has it, or when the backend says so on the ack topic"""
     window: int = Field(default=20, ge=1, le=20)

@@ -126,6 +126,19 @@ def test_an_output_that_is_closed_amid_a_state_leaves_offline_behind(tmp_path: P
             assert parse_message(late.of("state")[0]).reasons == ("offline",)
 
 
+def test_an_unchanged_state_is_told_again_before_it_is_stale(tmp_path: Path) -> None:
+    """A quick heartbeat gives short validities, whatever `state_every_s` says."""
+    with (
+        Broker(tmp_path) as broker,
+        Backend(broker.port) as backend,
+        sender_to(tmp_path, broker.port, state_every_s=60.0) as sender,
+    ):
+        for seq in range(40):
+            sender.say(dry(seq).model_copy(update={"valid_for_ms": 200}))
+            time.sleep(0.05)
+        backend.wait_for(lambda: len(backend.of("state")) >= 5)
+
+
 def test_the_broker_forgets_a_state_that_is_no_longer_valid(tmp_path: Path) -> None:
     with (
         Broker(tmp_path) as broker,

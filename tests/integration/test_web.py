@@ -109,6 +109,16 @@ def test_the_stream_begins_with_the_newest_state_and_goes_on(served: Served) -> 
         assert {"health", "state", "event"} <= set(names)
 
 
+def test_an_unchanged_state_is_told_again_before_it_is_stale(served: Served) -> None:
+    reader = served.web._hub.join(lambda: None)
+    assert reader is not None
+    for seq in range(20, 40):
+        served.say(road("dry", seq, valid_for_ms=100))
+        time.sleep(0.02)
+    served.web._hub.leave(reader)
+    assert len(reader.take()) >= 5
+
+
 def test_the_house_can_be_full_and_empties_again(served: Served) -> None:
     with contextmanager(streams)(served, 3):
         assert http.get(f"{served.url}/events").status_code == 503

@@ -167,7 +167,8 @@ class Mqtt:
         if message is self._sent:
             return
         changed = self._sent is None or _word(message) != _word(self._sent)
-        if changed or now_ns - self._sent_ns >= self._settings.state_every_s * 1e9:
+        every_s = min(self._settings.state_every_s, message.valid_for_ms / 2000)
+        if changed or now_ns - self._sent_ns >= every_s * 1e9:
             client.publish(f"{self._topic}/state", line, qos=0, retain=True, properties=_expiry(message))
             self._sent, self._sent_ns = message, now_ns
 

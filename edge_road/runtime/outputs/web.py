@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 MOST_WAITING = 64
 """messages that one reader may let wait"""
 STATE_EVERY_NS = 200_000_000
-"""an unchanged state goes to readers this often; a changed one at once"""
+"""an unchanged state goes to readers this often, or twice while it is valid; a changed one at once"""
 
 
 class Web:
@@ -75,7 +75,7 @@ class Web:
         now_ns, said = self._machine.mono_ns(), (message.state, message.reasons)
         if said == self._told and now_ns < self._tell_ns:
             return
-        self._told, self._tell_ns = said, now_ns + STATE_EVERY_NS
+        self._told, self._tell_ns = said, now_ns + min(STATE_EVERY_NS, message.valid_for_ms * 500_000)
         self._hub.publish(sse("state", line))
 
     def publish_event(self, line: str) -> None:
