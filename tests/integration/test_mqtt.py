@@ -139,6 +139,20 @@ def test_an_unchanged_state_is_told_again_before_it_is_stale(tmp_path: Path) -> 
         backend.wait_for(lambda: len(backend.of("state")) >= 5)
 
 
+def test_a_state_that_became_old_before_the_broker_came_is_not_sent(tmp_path: Path) -> None:
+    """As when the supervisor hangs: this thread goes on, and must not tell the last state as a new one."""
+    broker = Broker(tmp_path)
+    with sender_to(tmp_path, broker.port) as sender:
+        sender.say(dry(1))
+        time.sleep(1.1)
+        with broker, Backend(broker.port) as backend:
+            sender.note(1)
+            backend.wait_for(lambda: numbers(backend) == [1])
+            assert backend.of("state") == []
+            sender.say(dry(2))
+            backend.wait_for(lambda: backend.of("state"))
+
+
 def test_the_broker_forgets_a_state_that_is_no_longer_valid(tmp_path: Path) -> None:
     with (
         Broker(tmp_path) as broker,

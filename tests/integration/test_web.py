@@ -48,7 +48,8 @@ class Served:
                 time.sleep(0.02)
         raise AssertionError(self.web.health())
 
-    def say(self, message: Any) -> None:
+    def say(self, message: Any, valid_for_ms: int = 600_000) -> None:
+        message = message.model_copy(update={"valid_for_ms": valid_for_ms})
         line = message.to_json()
         self.status.published(message, line)
         self.web.publish(message, line)
@@ -78,7 +79,7 @@ def test_the_newest_state_is_served_as_it_was_published(served: Served) -> None:
 
 
 def test_health_and_metrics_tell_the_same(served: Served) -> None:
-    served.say(road("wet", 8, valid_for_ms=600_000))
+    served.say(road("wet", 8))
     health = http.get(f"{served.url}/health").json()
     assert (health["alive"], health["state"]) == (True, "wet")
     metrics = http.get(f"{served.url}/metrics").text
@@ -109,13 +110,24 @@ def test_the_stream_begins_with_the_newest_state_and_goes_on(served: Served) -> 
         assert {"health", "state", "event"} <= set(names)
 
 
+def test_a_state_that_has_become_old_is_not_served_as_the_newest(served: Served) -> None:
+    """As when the supervisor hangs: who asks now counts the validity from now."""
+    served.say(road("dry", 13), valid_for_ms=1)
+    time.sleep(0.01)
+    assert http.get(f"{served.url}/state").status_code == 503
+    with http.stream("GET", f"{served.url}/events", timeout=10) as answer:
+        assert next(answer.iter_lines()) == "event: health"
+    served.say(road("dry", 14))
+
+
 def test_an_unchanged_state_is_told_again_before_it_is_stale(served: Served) -> None:
     reader = served.web._hub.join(lambda: None)
     assert reader is not None
-    for seq in range(20, 40):
-        served.say(road("dry", seq, valid_for_ms=100))
+    for seq in range(20, 60):
+        served.say(road("dry", seq), valid_for_ms=100)
         time.sleep(0.02)
     served.web._hub.leave(reader)
+    served.say(road("dry", 60))
     assert len(reader.take()) >= 5
 
 

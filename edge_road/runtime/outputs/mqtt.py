@@ -53,7 +53,7 @@ class Mqtt:
         self._vehicle, self._take_input = vehicle, take_input
         self._password, self._tls = credentials(settings)
         self._topic = f"{settings.prefix}/{vehicle}"
-        self._newest: tuple[RoadState, str] | None = None
+        self._newest: tuple[RoadState, str, int] | None = None
         self._sent: RoadState | None = None
         self._sent_ns = 0
         self._delivery = Delivery(settings.window, settings.events_per_s, settings.resend_s)
@@ -69,7 +69,7 @@ class Mqtt:
         self._thread.start()
 
     def publish(self, message: RoadState, line: str) -> None:
-        self._newest = (message, line)
+        self._newest = (message, line, self._machine.mono_ns())
         self._call()
 
     def publish_event(self, line: str) -> None:
@@ -160,11 +160,11 @@ class Mqtt:
             client.loop_write()
 
     def _send_state(self, client: Client, now_ns: int) -> None:
-        """The newest one, at once when it is new; none while the broker has not taken the last."""
+        """The newest one, at once when it is new; none that has become old, or before the last is taken."""
         if self._newest is None or client.want_write():
             return
-        message, line = self._newest
-        if message is self._sent:
+        message, line, made_ns = self._newest
+        if message is self._sent or now_ns - made_ns > message.valid_for_ms * 1e6:
             return
         changed = self._sent is None or _word(message) != _word(self._sent)
         every_s = min(self._settings.state_every_s, message.valid_for_ms / 2000)
@@ -186,7 +186,7 @@ class Mqtt:
     def _say_last_word(self, client: Client) -> bool:
         """True when the final state and the events on their way have reached the broker."""
         if self._last_word is None and self._newest is not None:
-            message, line = self._newest
+            message, line, _ = self._newest
             # The broker keeps it for ever, and after a good-bye it sends no last will.
             word = line if message.state == UNKNOWN else self._offline()
             self._last_word = client.publish(f"{self._topic}/state", word, qos=1, retain=True).mid

@@ -28,7 +28,7 @@ def openapi() -> dict[str, Any]:
             }
         },
         "paths": {
-            "/state": {"get": _reading("the newest message", JSON, {"503": "no message yet"})},
+            "/state": {"get": _reading("the newest message", JSON, {"503": "no message that still holds"})},
             "/events": {
                 "get": _reading(
                     "server-sent events: state, event and health", "text/event-stream", {"503": "full"}

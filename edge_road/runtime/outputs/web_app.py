@@ -81,8 +81,8 @@ class WebApp:
 
     async def state(self, request: Request) -> Response:
         newest = self._status.newest
-        if newest is None:
-            return PlainTextResponse("no message yet", 503)
+        if newest is None or not self._status.alive:
+            return PlainTextResponse("no message that still holds", 503)
         return Response(newest[1], media_type="application/json")
 
     async def events(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Server-sent events to one reader: the newest state first, then everything as it comes, and health."""
+"""Server-sent events to one reader: the newest state first if it still holds, then what comes, and health."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _parts(hub: Hub, status: Status, may_read: Callable[[], bool]) -> Asyn
     if reader is None:
         return
     try:
-        if status.newest is not None:
+        if status.newest is not None and status.alive:
             yield sse("state", status.newest[1])
         while may_read():
             yield sse("health", json.dumps(flat_health(status)))
