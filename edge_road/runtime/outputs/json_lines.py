@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import stat
 import threading
 from collections import deque
 from pathlib import Path
@@ -71,7 +72,7 @@ class JsonLines:
     def _run(self) -> None:
         while (line := self._next()) is not None and not self.gone:
             try:
-                self._rotate_if_full()
+                self._begin_anew_if_full_or_gone()
                 self._write(line)
                 self._report_failing(None)
             except BrokenPipeError:
@@ -95,19 +96,25 @@ class JsonLines:
             self._torn = bool(rest)
             self._size += written
 
-    def _rotate_if_full(self) -> None:
-        """PATH becomes PATH.1, PATH.1 becomes PATH.2, and the oldest makes room."""
+    def _begin_anew_if_full_or_gone(self) -> None:
+        """A file that somebody has moved or removed is nobody's any more: the next line begins a new one."""
         limit = self._settings.rotate_mb * 2**20
-        if not limit or self._size < limit or self._settings.path == STANDARD_OUTPUT:
+        if self._settings.path == STANDARD_OUTPUT:
             return
-        names = [self._settings.path, *(f"{self._settings.path}.{n + 1}" for n in range(self._settings.keep))]
-        moves = zip(reversed(names), reversed(names[:-1]))
-        for older, newer in moves if os.path.exists(names[0]) else ():  # gone: a new one could not be opened
-            if os.path.exists(newer):
-                os.replace(newer, older)
+        if _is_at(self._settings.path, self._descriptor):
+            if not limit or self._size < limit:
+                return
+            self._rotate()
         fresh = _open(self._settings.path)
         os.close(self._descriptor)
-        self._descriptor, self._size, self._torn = fresh, 0, False
+        self._descriptor, self._size, self._torn = fresh, os.fstat(fresh).st_size, False
+
+    def _rotate(self) -> None:
+        """PATH becomes PATH.1, PATH.1 becomes PATH.2, and the oldest makes room."""
+        names = [self._settings.path, *(f"{self._settings.path}.{n + 1}" for n in range(self._settings.keep))]
+        for older, newer in zip(reversed(names), reversed(names[:-1])):
+            if os.path.exists(newer):
+                os.replace(newer, older)
 
     def _report_failing(self, error: OSError | None) -> None:
         if self._failing == (error is not None):
@@ -117,6 +124,15 @@ class JsonLines:
             log.error("messages to %s are being lost: %s", self._settings.path, error.strerror)
         else:
             log.warning("messages to %s are written again; %d were lost", self._settings.path, self.lost)
+
+
+def _is_at(path: str, descriptor: int) -> bool:
+    """Whether the path still leads to the open file; what is no file, such as a pipe, cannot be moved away."""
+    opened = os.fstat(descriptor)
+    try:
+        return not stat.S_ISREG(opened.st_mode) or os.path.samestat(os.stat(path), opened)
+    except FileNotFoundError:
+        return False
 
 
 def _open(path: str) -> int:

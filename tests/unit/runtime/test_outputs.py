@@ -119,6 +119,21 @@ def test_a_reader_that_stands_still_costs_the_oldest_lines_and_no_time() -> None
     os.close(reader)
 
 
+@pytest.mark.parametrize("others_began_one", [False, True])
+def test_a_file_that_somebody_moves_away_is_begun_anew(tmp_path: Path, others_began_one: bool) -> None:
+    """By hand, or by logrotate, which may put an empty one in its place."""
+    path, old = tmp_path / "m.jsonl", tmp_path / "m.jsonl.old"
+    output = lines_to(path)
+    output.write("before")
+    _wait_until(lambda: path.read_text() == "before\n")
+    path.rename(old)
+    if others_began_one:
+        path.touch()
+    output.write("after")
+    output.close(timeout_s=5)
+    assert (old.read_text(), path.read_text()) == ("before\n", "after\n")
+
+
 def test_a_file_that_grows_too_large_is_rotated(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     output = JsonLines(JsonLinesOutput(path=str(path), rotate_mb=100 / 2**20, keep=2))
