@@ -147,12 +147,26 @@ class UnixSocket:
         guest.close()
 
 
+def _is_served(path: Path) -> bool:
+    """Whether somebody listens there; the socket of a daemon that was killed lets nobody in."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as visitor:
+        visitor.setblocking(False)
+        try:
+            visitor.connect(str(path))
+        except OSError as error:
+            return isinstance(error, BlockingIOError)  # too many wait at the door
+    return True
+
+
 def _open_door(path: Path, mode: int) -> socket.socket:
+    if _is_served(path):
+        fix = "give this output another path"
+        raise ConfigError("another process serves this unix socket", where=path, fix=fix)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_socket():
-            path.unlink()  # of a daemon that was killed; the lock says that none is running
+            path.unlink()
         door.bind(str(path))
         os.chmod(path, mode)
         door.listen(8)

@@ -92,6 +92,13 @@ def test_the_socket_of_a_killed_daemon_is_replaced_and_ours_is_removed(tmp_path:
     assert not output.path.exists()
 
 
+def test_the_socket_of_a_daemon_that_lives_is_not_taken_away(output: UnixSocket) -> None:
+    """Two vehicle files of one machine, one of them a copy of the other."""
+    with pytest.raises(ConfigError, match="another process serves"):
+        UnixSocket(UnixSocketOutput(kind="unix_socket", path=output.path), "rear")
+    connect(output).close()
+
+
 def test_a_file_in_the_way_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("mine")
     with pytest.raises(ConfigError, match="unix socket"):
