@@ -1,10 +1,14 @@
-"""`--check`: would this vehicle run? Everything is opened once, in one process, and closed again."""
+"""`--check`: would this vehicle run? Everything is opened once, in one process, and closed again.
+
+Beside a daemon that runs for the vehicle already, the camera is left to it: many have room for one reader.
+"""
 
 from __future__ import annotations
 
 from edge_road.clock import Clock, clock_of_speed
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
+from edge_road.runtime.lock import owner_of
 from edge_road.runtime.model import load_model
 from edge_road.runtime.outputs.opening import check_output
 from edge_road.runtime.sources import EndOfStream, Source, source_for
@@ -20,17 +24,24 @@ def check_vehicle(vehicle: Vehicle) -> int:
     model = load_model(vehicle)
     print(f"model    {model.predictor.name}, digest {model.digest[:16]}, gives its own probe outputs")
     clock = clock_of_speed(vehicle.speed)
-    source = source_for(vehicle.source, clock)
+    source, daemon = source_for(vehicle.source, clock), owner_of(vehicle.vehicle)
+    if source.live and daemon is not None:
+        print(f"source   {source.description}: not opened, the daemon that runs (process {daemon}) may need it")
+    else:
+        print(f"source   {_check_source(source, clock)}")
+    for settings in vehicle.outputs:
+        print(f"output   {check_output(settings, daemon)}")
+    return 0
+
+
+def _check_source(source: Source, clock: Clock) -> str:
     source.open()
     try:
         frame = _first_frame(source, clock, clock.mono_ns() + round(FIRST_FRAME_S * 1e9))
     finally:
         source.close()
     height, width = frame.pixels.shape[:2]
-    print(f"source   {source.description}: {width} x {height} at {1 / source.period_s:.4g} fps")
-    for settings in vehicle.outputs:
-        print(f"output   {check_output(settings)}")
-    return 0
+    return f"{source.description}: {width} x {height} at {1 / source.period_s:.4g} fps"
 
 
 def _first_frame(source: Source, clock: Clock, deadline_ns: int) -> Frame:

@@ -22,6 +22,10 @@ MOST_WAITING = 1000
 STANDARD_OUTPUT = "-"
 
 
+class Taken(ConfigError):
+    """Somebody else writes to the file."""
+
+
 class JsonLines:
     """A thread writes the lines; when it cannot keep up, the oldest waiting ones are lost."""
 
@@ -127,7 +131,7 @@ class JsonLines:
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Whether the path still leads to the open file; what is no file, such as a pipe, cannot be moved away."""
+    """Whether the path still leads to the open file; a pipe or a device cannot be moved away."""
     opened = os.fstat(descriptor)
     try:
         return not stat.S_ISREG(opened.st_mode) or os.path.samestat(os.stat(path), opened)
@@ -148,10 +152,22 @@ def _open(path: str) -> int:
     return descriptor
 
 
+def check_path(path: str) -> str:
+    """What a daemon would find. Nothing is made: a file of whoever checks might be closed to the daemon."""
+    if path == STANDARD_OUTPUT or os.path.exists(path):
+        os.close(_open_or_refuse(path))
+        return f"{path}: can be written"
+    folder = next(folder for folder in Path(path).absolute().parents if folder.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        got = f"nothing can be made in {folder}"
+        raise ConfigError("the file for messages cannot be made", where=path, got=got)
+    return f"{path}: can be made"
+
+
 def _open_or_refuse(path: str) -> int:
     try:
         return _open(path)
     except BlockingIOError:
-        raise ConfigError("another process writes to this file", where=path) from None
+        raise Taken("another process writes to this file", where=path) from None
     except OSError as error:
         raise ConfigError("the file for messages cannot be opened", where=path, got=error.strerror) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from edge_road.clock import SystemClock
 from edge_road.runtime.events.writer import EventWriter
 from edge_road.runtime.inputs_box import InputBox
-from edge_road.runtime.outputs.json_lines import JsonLines
+from edge_road.runtime.outputs.json_lines import JsonLines, Taken, check_path
 from edge_road.runtime.outputs.output import Output
 from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
@@ -65,11 +65,18 @@ def open_output(settings: OutputSettings, interior: Interior) -> Output:
     return CanBus(settings, machine)
 
 
-def check_output(settings: OutputSettings) -> str:
-    """One line that says what was found; what is wrong, such as a secret that cannot be read, is raised."""
+def check_output(settings: OutputSettings, daemon: int | None = None) -> str:
+    """One line that says what was found; what is wrong, such as a secret that cannot be read, is raised.
+
+    `daemon` is the process that runs with settings like these already.
+    """
     if isinstance(settings, JsonLinesOutput):
-        JsonLines(settings).close(timeout_s=1.0)
-        return f"{settings.path}: can be written"
+        try:
+            return check_path(settings.path)
+        except Taken:
+            if daemon is None:
+                raise
+            return f"{settings.path}: the daemon that runs (process {daemon}) writes to it"
     if isinstance(settings, MqttOutput):
         from edge_road.runtime.outputs.mqtt import credentials
 
