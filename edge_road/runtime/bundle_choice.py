@@ -23,6 +23,8 @@ class Outcome(StrictModel):
     bundle: str
     running: str
     """the one that runs on"""
+    digest: str = ""
+    """of the model that runs on"""
     stage: Literal["kept", "refused", "rolled_back"]
     reason: str = ""
     figures: dict[str, float] = Field(default_factory=dict)

@@ -283,7 +283,7 @@ class Supervisor:
     def _settle(self, outcome: Outcome) -> None:
         if outcome.stage == "kept":
             self._worker.use(self._vehicle)
-        self._around.settle(outcome)
+        self._around.settle(outcome.model_copy(update={"digest": self._publisher.model_digest}))
 
     def _settle_wish(self, stage: Literal["kept", "refused"], reason: str = "") -> None:
         """Somebody waits for the verdict also when a bundle needs no trial, or does not get one."""

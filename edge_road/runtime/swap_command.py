@@ -42,6 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             got=f"{outcome.stage}: {outcome.reason}",
             fix="the log of the daemon and its `model` events tell each step",
         )
+    if outcome.digest != bundle.digest:
+        raise GateRefused(
+            "the daemon goes on with what this folder held before",
+            where=options.bundle,
+            got=outcome.digest[:16],
+            expected=bundle.digest[:16],
+            fix="give a new bundle a folder of its own: then the old one can come back",
+        )
     print("the daemon runs it from now on, also after a restart")
     return 0
 

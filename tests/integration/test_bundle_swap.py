@@ -266,6 +266,18 @@ def test_a_worker_that_dies_on_probation_returns_with_the_old_bundle(garage: Gar
     assert garage.last("rolled_back")["reason"] == "worker_died"
 
 
+def test_a_bundle_written_over_the_one_that_runs_is_not_said_to_run(garage: Garage, tmp_path: Path) -> None:
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+        daemon.wait_for_state("dry")
+        words = [str(tmp_path / "old"), "--vehicle", str(tmp_path / "vehicle.toml")]
+        assert edge_road_swap(words) == 0, "it runs already"
+        garage.bundle("old", model=upside_down())
+        with pytest.raises(GateRefused, match="what this folder held before"):
+            edge_road_swap(words)
+        assert daemon.messages[-1].model_digest == garage.digest
+
+
 def test_whoever_wishes_for_a_bundle_is_told_also_when_other_settings_decide(
     garage: Garage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
