@@ -260,12 +260,20 @@ def _expiry(message: RoadState) -> Any:
 
 
 def _tls(settings: MqttOutput) -> ssl.SSLContext:
+    where: object = settings.ca_file
     try:
-        context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
+        context = ssl.create_default_context(cafile=str(where) if where else None)
         if settings.cert_file is not None and settings.key_file is not None:
-            context.load_cert_chain(str(settings.cert_file), str(settings.key_file))
-    except (OSError, ssl.SSLError) as error:
-        where = settings.ca_file or settings.cert_file
+            for where in (settings.cert_file, settings.key_file):
+                where.open().close()  # ssl does not say which of them cannot be opened
+            where = f"{settings.cert_file}, {settings.key_file}"
+            context.load_cert_chain(settings.cert_file, settings.key_file, password=_nobody_to_ask)
+    except (OSError, ValueError) as error:
         raise ConfigError("a certificate for the broker cannot be read", where=where, got=error) from None
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
+
+
+def _nobody_to_ask() -> str:
+    """Without it, OpenSSL asks for the password of a key on the terminal, and waits."""
+    raise ValueError("the key is encrypted; a vehicle has nobody to ask for its password")

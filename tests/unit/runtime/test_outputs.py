@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +189,24 @@ def test_the_check_refuses_an_output_whose_secrets_cannot_be_read(
 ) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         check_output(output(tmp_path / "missing"))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
+def test_of_three_certificate_files_the_wrong_one_is_named_and_nobody_is_asked(tmp_path: Path) -> None:
+    """OpenSSL would ask for the password of an encrypted key on the terminal, and wait."""
+    good, key = tmp_path / "good.pem", tmp_path / "key.pem"
+    options = f"-x509 -newkey rsa:2048 -keyout {key} -out {good} -passout pass:secret -subj /CN=van"
+    subprocess.run(["openssl", "req", *options.split()], check=True, capture_output=True, timeout=60)
+    mqtt = MqttOutput(kind="mqtt", tls=True, ca_file=good, cert_file=good, key_file=key)
+    missing = tmp_path / "missing.pem"
+    for output, where, got in (
+        (mqtt.model_copy(update={"cert_file": missing}), missing, "No such file"),
+        (mqtt.model_copy(update={"key_file": missing}), missing, "No such file"),
+        (mqtt, f"{good}, {key}", "encrypted"),
+    ):
+        with pytest.raises(ConfigError, match=got) as refused:
+            check_output(output)
+        assert refused.value.details["where"] == str(where)
 
 
 def _wait_until(condition) -> None:  # type: ignore[no-untyped-def]
