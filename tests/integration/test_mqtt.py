@@ -153,6 +153,22 @@ def test_a_state_that_became_old_before_the_broker_came_is_not_sent(tmp_path: Pa
             backend.wait_for(lambda: backend.of("state"))
 
 
+def test_two_vehicles_of_one_name_are_told_of_and_do_not_fight_without_end(tmp_path: Path) -> None:
+    """As with a copied disk: the broker ends the connection of the one when the other comes."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    with (
+        Broker(tmp_path) as broker,
+        sender_to(first, broker.port) as one,
+        sender_to(second, broker.port) as other,
+    ):
+        for _ in range(300):
+            details = [sender.mqtt.health().detail for sender in (one, other)]
+            if any("is another client called edge-road-van?" in detail for detail in details):
+                return
+            time.sleep(0.1)
+    raise AssertionError(details)
+
+
 def test_the_broker_forgets_a_state_that_is_no_longer_valid(tmp_path: Path) -> None:
     with (
         Broker(tmp_path) as broker,

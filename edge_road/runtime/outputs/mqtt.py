@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S, REFUSED_PAUSE_S = 0.5, 10.0, 30.0
 TICK_S = 0.2
+BRIEF_S, MANY = 5.0, 3
+"""so many connections in a row that did not live longer: somebody else takes them away"""
 
 
 class Mqtt:
@@ -50,7 +52,7 @@ class Mqtt:
     ) -> None:
         """`offline` makes the message that the broker sends in our name when we vanish."""
         self._settings, self._events, self._offline, self._machine = settings, events, offline, machine
-        self._vehicle, self._take_input = vehicle, take_input
+        self._name, self._take_input = f"edge-road-{vehicle}", take_input
         self._password, self._tls = credentials(settings)
         self._topic = f"{settings.prefix}/{vehicle}"
         self._newest: tuple[RoadState, str, int] | None = None
@@ -92,14 +94,20 @@ class Mqtt:
             os.eventfd_write(self._wake, 1)
 
     def _run(self) -> None:
-        pause_s = FIRST_PAUSE_S
+        pause_s, brief = FIRST_PAUSE_S, 0
         while not self._closing.is_set():
             self._refused = self._explained = False
+            began_ns = self._machine.mono_ns()
             try:
                 self._serve(self._open())
             except (OSError, ValueError) as error:
                 self._note(safe_text(str(error)) or type(error).__name__)
+            was_brief = self._machine.mono_ns() - began_ns < BRIEF_S * 1e9
+            brief = brief + 1 if self._connected and was_brief else 0
             pause_s = FIRST_PAUSE_S if self._connected else min(2 * pause_s, LONGEST_PAUSE_S)
+            if brief >= MANY and not self._closing.is_set():
+                pause_s = LONGEST_PAUSE_S
+                self._note(f"every connection is soon lost: is another client called {self._name}?")
             self._connected = False
             self._delivery.connection_lost()
             self._closing.wait((REFUSED_PAUSE_S if self._refused else pause_s) * random.uniform(0.5, 1.0))
@@ -109,7 +117,7 @@ class Mqtt:
         from paho.mqtt.client import Client, MQTTv5
         from paho.mqtt.enums import CallbackAPIVersion
 
-        client = Client(CallbackAPIVersion.VERSION2, client_id=f"edge-road-{self._vehicle}", protocol=MQTTv5)
+        client = Client(CallbackAPIVersion.VERSION2, client_id=self._name, protocol=MQTTv5)
         if self._settings.username is not None:
             client.username_pw_set(self._settings.username, self._password)
         if self._tls is not None:
