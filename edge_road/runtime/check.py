@@ -26,7 +26,9 @@ def check_vehicle(vehicle: Vehicle) -> int:
     clock = clock_of_speed(vehicle.speed)
     source, daemon = source_for(vehicle.source, clock), owner_of(vehicle.vehicle)
     if source.live and daemon is not None:
-        print(f"source   {source.description}: not opened, the daemon that runs (process {daemon}) may need it")
+        print(
+            f"source   {source.description}: not opened, the daemon that runs (process {daemon}) may need it"
+        )
     else:
         print(f"source   {_check_source(source, clock)}")
     for settings in vehicle.outputs:
