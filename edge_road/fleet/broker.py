@@ -72,6 +72,7 @@ class Subscriber:
         self._client.loop_start()
 
     def close(self) -> None:
+        self._client.on_disconnect = None  # nothing is lost
         self._client.disconnect()
         self._client.loop_stop()
 

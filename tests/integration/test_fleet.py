@@ -14,6 +14,7 @@ from daemon_harness import resident_mb
 from fleet_traffic import Traffic
 from mosquitto import Broker
 
+from edge_road.fleet.broker import BrokerAddress, Subscriber
 from edge_road.runtime.events.event import Draft, Event, Severity
 
 httpx = pytest.importorskip("httpx")
@@ -69,6 +70,19 @@ def test_events_are_stored_once_and_tracks_return_after_a_restart(tmp_path: Path
         assert len(again.get("tracks").json()["van-00"]) == 1
     with sqlite3.connect(tmp_path / "fleet.sqlite") as kept:
         assert kept.execute("SELECT vehicle, seq, kind FROM event").fetchall() == [("van-00", 3, "state")]
+
+
+def test_the_end_of_the_service_is_no_lost_connection(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    subscriber = Subscriber(BrokerAddress(port=broker.port), lambda topic, payload: None)
+    subscriber.start()
+    for _ in range(500):
+        if subscriber.trouble == "":
+            break
+        time.sleep(0.02)
+    subscriber.close()
+    assert (subscriber.trouble, [record.message for record in caplog.records]) == ("", [])
 
 
 def test_the_broker_may_go_and_come_back(tmp_path: Path, broker: Broker) -> None:
