@@ -58,11 +58,13 @@ def wait_for_outcome(vehicle: str, longest_s: float, clock: Clock) -> Outcome:
     end_ns = clock.mono_ns() + round(longest_s * 1e9)
     while (outcome := read_choice(vehicle).outcome) is None:
         if clock.mono_ns() >= end_ns:
+            goes_on = "it goes on; its events will tell. --wait S waits longer"
+            ended = "it runs no more; its next start will try the bundle"
             raise GateRefused(
                 "the daemon has not decided yet",
                 where=choice_path(vehicle),
                 got=f"nothing in {longest_s:g} s",
-                fix="it goes on; its events will tell. --wait S waits longer",
+                fix=ended if owner_of(vehicle) is None else goes_on,
             )
         clock.sleep(LOOK_S)
     return outcome
