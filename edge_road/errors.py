@@ -6,6 +6,7 @@ EdgeRoadError        70   our bug, unless a subclass says otherwise
 │   └── TrainingError 2   a training that has gone astray, such as a loss that is not a number
 ├── BundleError       3   a bundle that is missing, cut, changed or not ours
 ├── BackendError      4   a model or engine that cannot run here
+│   └── DeviceError   4   a GPU or disk that fails now: no verdict on the model
 ├── CameraError       5   a source of frames that cannot be opened or has ended
 └── GateRefused       6   an artefact that does not meet its limits
 """
@@ -58,6 +59,10 @@ class BundleError(EdgeRoadError):
 
 class BackendError(EdgeRoadError):
     exit_code = 4
+
+
+class DeviceError(BackendError):
+    pass
 
 
 class CameraError(EdgeRoadError):

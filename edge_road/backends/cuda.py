@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edge_road.errors import BackendError
+from edge_road.errors import BackendError, DeviceError
 
 LIBRARY = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
@@ -140,7 +140,7 @@ class Cuda:
     def _call(self, name: str, *arguments: Any) -> None:
         code = getattr(self._driver, name)(*arguments)
         if code != 0:
-            raise BackendError("the GPU's driver refuses a call", where=name, got=f"CUDA error {code}")
+            raise DeviceError("the GPU's driver refuses a call", where=name, got=f"CUDA error {code}")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.backends.probe_check import check_probe
 from edge_road.backends.trt import Flavour, TrtPredictor, import_tensorrt
 from edge_road.bundle import Bundle, Precision
-from edge_road.errors import BackendError
+from edge_road.errors import BackendError, DeviceError
 from edge_road.predictor import Predictor
 
 RTX_GPU = "RTX"
@@ -54,11 +54,16 @@ def open_best(
 
 
 def open_engine(bundle: Bundle, precision: Precision, store: EngineStore, *, batch: int = 1) -> TrtPredictor:
-    """Never deserialises a plan that was built for anything else; falls back to the one before."""
+    """Never deserialises a plan that was built for anything else; falls back to the one before.
+
+    A GPU that lacks memory today is no reason to do without the engine tomorrow.
+    """
     record = _find(bundle, precision, store, batch)
     while True:
         try:
             return _open_record(bundle, store, record)
+        except DeviceError:
+            raise
         except BackendError as error:
             previous = store.take_back(record, str(error))
             if previous is None:

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from edge_road.bundle import Bundle, Precision
 from edge_road.config import StrictModel, settings_digest
-from edge_road.errors import BackendError
+from edge_road.errors import BackendError, DeviceError
 from edge_road.files import sha256, write_atomically
 
 LARGEST_RECORD_BYTES = 2**20
@@ -105,7 +105,8 @@ class EngineStore:
             with open(path, "rb") as file:
                 plan = file.read(record.plan_bytes + 1)
         except OSError as error:
-            raise BackendError("an engine cannot be read", where=path, got=error.strerror) from None
+            kind = BackendError if isinstance(error, FileNotFoundError) else DeviceError
+            raise kind("an engine cannot be read", where=path, got=error.strerror) from None
         if len(plan) != record.plan_bytes or sha256(plan) != record.plan_sha256:
             raise BackendError(
                 "an engine is cut or changed",

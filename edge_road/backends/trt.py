@@ -13,7 +13,7 @@ import numpy.typing as npt
 from edge_road.backends.cuda import CapturedWork, Cuda, require_gpu
 from edge_road.backends.onnxrt import INPUT_NAME, OUTPUT_NAMES
 from edge_road.conditions import ClassList
-from edge_road.errors import BackendError
+from edge_road.errors import BackendError, DeviceError
 from edge_road.frames import Images, Prediction, join
 
 OLDEST = (10, 3)
@@ -99,18 +99,20 @@ class TrtPredictor:
         try:
             self._runtime = self._trt.Runtime(self._logger)
         except Exception as error:  # the bindings have no error of their own: TypeError where CUDA is broken
-            raise BackendError("TensorRT cannot start here", where=name, got=error) from None
+            raise DeviceError("TensorRT cannot start here", where=name, got=error) from None
         if host_code:
             self._runtime.engine_host_code_allowed = True
         if dla_core is not None:
             self._runtime.DLA_core = dla_core
         self._engine = self._runtime.deserialize_cuda_engine(plan)
         if self._engine is None:
-            raise BackendError("TensorRT cannot load the engine", where=name, fix="build it again")
+            raise DeviceError(
+                "TensorRT cannot load the engine", where=name, fix="free memory, or build it again"
+            )
         self._fixed, self._largest = self._check_interface()
         self._context = self._engine.create_execution_context()
         if self._context is None:
-            raise BackendError("TensorRT cannot run the engine", where=name, got="no memory for it")
+            raise DeviceError("TensorRT cannot run the engine", where=name, got="no memory for it")
         self._input, *self._outputs = self._make_tensors()
         self._batch = 0
         self._captured: CapturedWork | None = None
@@ -198,7 +200,7 @@ class TrtPredictor:
     def _enqueue(self) -> None:
         self._cuda.upload(self._input.device, self._input.host, self._batch * self._input.row_bytes)
         if not self._context.execute_async_v3(self._cuda.stream):
-            raise BackendError("the engine cannot run", where=self._name)
+            raise DeviceError("the engine cannot run", where=self._name)
         for tensor in self._outputs:
             self._cuda.download(tensor.host, tensor.device, self._batch * tensor.row_bytes)
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_cuda import install_fake_gpu, remove_gpu
-from fake_tensorrt import Runtime, install_fake_tensorrt, plan_of
+from fake_cuda import FakeDriver, install_fake_gpu, remove_gpu
+from fake_tensorrt import ICudaEngine, Runtime, install_fake_tensorrt, plan_of
 from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, noise_images
 
@@ -94,6 +94,36 @@ def test_a_tensorrt_that_cannot_start_does_not_blind_the_vehicle(
     assert opened.predictor.name.startswith("onnx")
     assert opened.degraded is not None
     assert opened.degraded.startswith("TensorRT cannot start here: pybind11")
+
+
+def no_memory(*_: object) -> int:
+    return 2
+
+
+def nothing(*_: object) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("owner", "call", "fails"),
+    [
+        (FakeDriver, "cuDevicePrimaryCtxRetain", no_memory),
+        (FakeDriver, "cuMemAlloc_v2", no_memory),
+        (Runtime, "deserialize_cuda_engine", nothing),
+        (ICudaEngine, "create_execution_context", nothing),
+    ],
+)
+def test_a_gpu_without_memory_today_costs_no_engine_tomorrow(
+    owner: type, call: str, fails: object, bundle: Bundle, store: EngineStore
+) -> None:
+    record = put(store, key_of(bundle), plan_of(conv_bytes()))
+    with pytest.MonkeyPatch.context() as today:
+        today.setattr(owner, call, fails)
+        opened = open_best(bundle, "float32", store)
+        assert opened.predictor.name.startswith("onnx")
+    assert opened.degraded
+    assert store.find(key_of(bundle)) == record
+    assert open_best(bundle, "float32", store).degraded is None
 
 
 def test_the_plan_is_as_tensorrt_wrote_it_with_its_record_beside_it(
