@@ -258,8 +258,8 @@ class IExecutionContext:
 
     def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
         fixed = self._engine.get_tensor_shape(name)
-        largest = fixed if fixed[0] > 0 else self._engine.get_tensor_profile_shape(name, 0)[2]
-        fits = 1 <= shape[0] <= largest[0] and (fixed[0] < 0 or shape == fixed)
+        bounds = [fixed] if fixed[0] > 0 else self._engine.get_tensor_profile_shape(name, 0)
+        fits = bounds[0][0] <= shape[0] <= bounds[-1][0] and shape[1:] == fixed[1:]
         self._shape = shape if fits else self._shape
         return fits
 

@@ -238,8 +238,8 @@ class TrtPredictor:
             )
         if batch > 0:
             return batch, batch
-        _, _, largest = engine.get_tensor_profile_shape(INPUT_NAME, 0)
-        return 0, int(next(iter(largest)))
+        least, _, most = (int(next(iter(s))) for s in engine.get_tensor_profile_shape(INPUT_NAME, 0))
+        return (most if least == most else 0), most
 
 
 def _open_device() -> Cuda:

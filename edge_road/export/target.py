@@ -161,7 +161,8 @@ class EngineSettings(StrictModel):
     version_compatible: bool = False
     """the plan carries a lean runtime, so that tools of a newer TensorRT can load it too"""
     dla_core: int | None = Field(default=None, ge=0, le=1)
-    """run on this deep-learning accelerator, and on the GPU what it cannot; none: on the GPU"""
+    """run on this deep-learning accelerator, always `largest_batch` images at once, and on the GPU what it
+    cannot; none: on the GPU"""
 
     @model_validator(mode="after")
     def _typical_fits(self) -> EngineSettings:

@@ -76,7 +76,9 @@ def build(trt: Any, logger: Any, onnx_bytes: bytes, shape: BuildShape, options: 
         _use_timing_cache(config, options.timing_cache)
     if not shape.fixed:
         profile = builder.create_optimization_profile()
-        batches = (1, shape.typical, shape.largest)
+        # A DLA knows no open batch: TensorRT would silently leave every layer to the GPU.
+        on_gpu = options.dla_core is None
+        batches = (1, shape.typical, shape.largest) if on_gpu else (shape.largest,) * 3
         profile.set_shape(INPUT_NAME, *(shape.of_batch(batch) for batch in batches))
         config.add_optimization_profile(profile)
     plan = builder.build_serialized_network(network, config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -295,6 +296,9 @@ def test_dla_is_used_where_platform_and_version_have_it(
         record = build_engine(make(), "float32", settings, store)
         assert record.key.device == "dla1"
         assert b'"flags": ["GPU_FALLBACK"]' in store.read_plan(record)
+        # With an open batch TensorRT would leave every layer to the GPU, and say nothing.
+        bounds = json.dumps([[4, *SIZE, 3]] * 3).encode()
+        assert bounds in store.read_plan(record)
     else:
         with pytest.raises(BackendError, match="refuses the model") as caught:
             build_engine(make(), "float32", settings, store)
