@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import json
 import re
 from functools import partial
 from types import ModuleType
@@ -19,9 +20,9 @@ from edge_road.backends.engine_store import Device, EngineKey, EngineRecord, Eng
 from edge_road.backends.onnx_check import check_onnx
 from edge_road.backends.timing import median_ms
 from edge_road.backends.trt import Flavour, import_tensorrt
-from edge_road.bundle import Bundle, Precision
+from edge_road.bundle import REPORT_FILE, Bundle, Precision
 from edge_road.errors import BackendError
-from edge_road.export.target import EngineSettings
+from edge_road.export.target import EngineSettings, load_target
 from edge_road.export.trt_network import BuildOptions, BuildRefused, BuildShape, Built, build
 from edge_road.files import sha256, write_atomically
 
@@ -35,6 +36,14 @@ def why_no_engine() -> str | None:
     if importlib.util.find_spec("tensorrt") is None:
         return "TensorRT's Python module is not installed"
     return None
+
+
+def engine_settings(bundle: Bundle, wish: str | None) -> EngineSettings:
+    """Of the target that is asked for; else of the one that the bundle was exported for."""
+    if wish is None:
+        with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):  # no report that we know
+            return EngineSettings.model_validate(json.loads(bundle.contents[REPORT_FILE])["target"]["engine"])
+    return load_target(wish).engine
 
 
 def build_engine(

@@ -14,9 +14,9 @@ from edge_road.backends.timing import best_precision
 from edge_road.backends.trt import import_tensorrt
 from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
 from edge_road.errors import BackendError
-from edge_road.export.engine import build_engine, build_rtx_engine, device_key
+from edge_road.export.engine import build_engine, build_rtx_engine, device_key, engine_settings
 from edge_road.export.steps import Steps
-from edge_road.export.target import EngineSettings, load_target
+from edge_road.export.target import EngineSettings
 from edge_road.trust import DEVELOPMENT, Trust
 from edge_road.workspace import newest_bundle
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.action == "build":
         if not options.rtx:
             require_gpu()
-        settings = load_target(options.target).engine
+        settings = engine_settings(bundle, options.target)
         _build(bundle, store, _precisions(bundle, options.precision), settings, options)
     elif options.action == "list":
         _list(bundle, store)
@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True)
     build = actions.add_parser("build", help="build what is missing for this TensorRT and GPU")
     build.add_argument("--precision", choices=tuple(MODEL_FILES), help="only this one (all of the bundle)")
-    build.add_argument("--target", metavar="FILE", help="a TOML file, or a name in export/targets (vehicle)")
+    build.add_argument(
+        "--target", metavar="FILE", help="a TOML file, or a name in export/targets (the bundle's)"
+    )
     build.add_argument("--force", action="store_true", help="build again what is there")
     build.add_argument("--rtx", action="store_true", help="for RTX desktops; needs no GPU here")
     actions.add_parser("list", help="what has been built, and whether it serves here")

@@ -10,7 +10,7 @@ from edge_road.backends.engine_store import store_of
 from edge_road.bundle import MANIFEST_FILE, Bundle, load_bundle
 from edge_road.config import check_settings
 from edge_road.errors import BackendError, BundleError, ConfigError, EdgeRoadError, GateRefused
-from edge_road.export.engine import build_engine, why_no_engine
+from edge_road.export.engine import build_engine, engine_settings, why_no_engine
 from edge_road.export.engine_command import print_best
 from edge_road.export.steps import Steps
 from edge_road.export.target import EngineSettings, QatSettings, Target, load_target
@@ -32,13 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         out = options.out or bundles() / source.name
         places = (source, out.resolve(), options.data)
         bundle, refused = _make_bundle(*places, target, steps, options.sign)
+        settings = target.engine
     elif options.out or options.data or options.sign or options.accept_fallback or options.qat:
         raise ConfigError(
             "--out, --data, --sign, --accept-fallback, --qat are for a run", where=source, got="a bundle"
         )
     else:
         bundle = load_bundle(source)
-    _build_engines(bundle, target.engine, options.require_engine, steps)
+        settings = engine_settings(bundle, options.target)
+    _build_engines(bundle, settings, options.require_engine, steps)
     if refused and not options.accept_fallback:
         raise refused
     return 0
@@ -105,7 +107,7 @@ def _build_engines(bundle: Bundle, settings: EngineSettings, required: bool, ste
     if lack := why_no_engine():
         print(
             f"engine: not built, {lack}; the bundle runs on ONNX Runtime as it is.\n"
-            f"        On the device: copy the bundle and run python export/to_trt.py {bundle.path.name}"
+            f"        On the device: copy the bundle and run edge-road engine build {bundle.path.name}"
         )
         return
     store, built = store_of(bundle.path), False

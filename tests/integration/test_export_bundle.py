@@ -187,7 +187,7 @@ def test_a_second_export_of_the_run_has_the_same_digest(
     assert load_bundle(out).digest == bundle.digest
     text = capsys.readouterr().out
     assert "gate: int8 released" in text
-    assert "On the device: copy the bundle" in text
+    assert "On the device: copy the bundle and run edge-road engine build" in text
     in_float = json.loads(bundle.contents["report.json"])["artefacts"]["int8"]["tensorrt_rtx"]["int8_work"]
     assert text.count("not INT8: ") == (2 if in_float else 0)  # keep_float; without TensorRT-RTX nobody knows
 

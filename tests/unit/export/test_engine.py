@@ -17,16 +17,17 @@ from tiny_onnx import SIZE, conv_bytes, conv_graph
 
 from edge_road.backends import engine_store
 from edge_road.backends.engine_store import EngineStore, store_of
-from edge_road.bundle import Bundle, load_bundle
+from edge_road.bundle import REPORT_FILE, Bundle, load_bundle
 from edge_road.cli import command
 from edge_road.errors import BackendError
 from edge_road.export import engine
 from edge_road.export.engine import (
     build_engine,
     build_rtx_engine,
+    engine_settings,
     why_no_engine,
 )
-from edge_road.export.target import EngineSettings
+from edge_road.export.target import EngineSettings, load_target
 from edge_road.export.trt_network import has_dla
 from edge_road.files import write_atomically
 
@@ -80,6 +81,17 @@ def test_one_path_serves_every_supported_version(
     install_fake_gpu(monkeypatch)
     install_fake_tensorrt(monkeypatch, version)
     assert build_engine(make(), "float32", SETTINGS, store).key.tensorrt == version
+
+
+def test_an_engine_is_built_as_the_target_of_the_export_says_unless_another_is_named(
+    make: MakeBundle, target: str
+) -> None:
+    bundle = make()
+    assert engine_settings(bundle, None) == load_target("vehicle").engine  # it has no report
+    report = json.dumps({"target": load_target("jetson_agx_orin").model_dump(mode="json")}).encode()
+    exported = Bundle(bundle.path, bundle.manifest, {**bundle.contents, REPORT_FILE: report}, "")
+    assert engine_settings(exported, None).largest_batch == 16
+    assert engine_settings(exported, target).largest_batch == 4
 
 
 @pytest.mark.usefixtures("device")
