@@ -31,7 +31,7 @@ def generate_key(path: Path) -> str:
     _refuse_existing(path, public_path(path))
     try:
         _write_secret(path, private)
-        write_atomically(public_path(path), public)
+        _write_beside(path, public)
     except OSError as error:
         raise ConfigError("the key cannot be written", where=path, got=error.strerror) from None
     return key_id(key.public_key())
@@ -48,6 +48,12 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     content = _read_key_file(path)
+    try:
+        key = load_pem_private_key(content, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise _no_key(path, error, "an Ed25519 private key in PEM, without a password") from None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise _no_key(path, type(key).__name__, "an Ed25519 private key")
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ConfigError(
             "others can read the private key",
@@ -56,12 +62,6 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
             expected="mode 0600",
             fix=f"chmod 600 {path}, and make a new key if it was not yours alone",
         )
-    try:
-        key = load_pem_private_key(content, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _no_key(path, error, "an Ed25519 private key in PEM, without a password") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise _no_key(path, type(key).__name__, "an Ed25519 private key")
     return key
 
 
@@ -124,6 +124,14 @@ def _write_secret(path: Path, content: bytes) -> None:
         path.unlink()  # half a key would stand in the way of a whole one
         raise
     sync_folder(path.parent)
+
+
+def _write_beside(path: Path, public: bytes) -> None:
+    try:
+        write_atomically(public_path(path), public)
+    except BaseException:
+        path.unlink()  # without its other half it would only stand in the way
+        raise
 
 
 def _refuse_existing(*paths: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from test_bundle import small_bundle
 
+from edge_road import keys
 from edge_road.bundle import load_bundle, write_bundle
 from edge_road.cli import command
 from edge_road.errors import BundleError, ConfigError
@@ -188,6 +189,24 @@ def test_half_a_key_does_not_stand_in_the_way_of_a_whole_one(
             generate_key(tmp_path / "fleet")
     assert list(tmp_path.iterdir()) == []
     generate_key(tmp_path / "fleet")
+
+
+def test_a_private_key_does_not_stay_behind_without_its_public_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(keys, "write_atomically", full)
+    with pytest.raises(ConfigError, match="cannot be written"):
+        generate_key(tmp_path / "fleet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_public_half_in_the_place_of_the_private_one_is_named_as_such(bundle: Path, key: Path) -> None:
+    with pytest.raises(ConfigError, match="not a key that can be used") as caught:
+        sign_bundle(bundle, public_path(key))
+    assert "an Ed25519 private key" in caught.value.details["expected"]
 
 
 def test_commands_make_keys_and_sign(
