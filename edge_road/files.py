@@ -24,7 +24,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             _write_and_sync(file, content)
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -90,6 +89,9 @@ def sync_folder(path: Path) -> None:
 
 
 def _write_and_sync(file: BinaryIO, content: bytes) -> None:
+    """Readable for others: one account exports, another one drives."""
+    with contextlib.suppress(PermissionError):  # a FAT disk knows no modes
+        os.fchmod(file.fileno(), 0o644)
     file.write(content)
     file.flush()
     os.fsync(file.fileno())

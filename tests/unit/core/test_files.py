@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import resource
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,27 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
     write_folder_atomically(path, {"a": b"3"})
     assert {p.name: p.read_bytes() for p in path.iterdir()} == {"a": b"3"}
     assert os.listdir(tmp_path) == ["bundle"]
+
+
+def test_what_is_written_can_be_read_by_others_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        write_atomically(tmp_path / "file", b"1")
+        write_folder_atomically(tmp_path / "bundle", {"a": b"1"})
+    finally:
+        os.umask(before)
+    written = (tmp_path / "file", tmp_path / "bundle" / "a")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in written] == [0o644, 0o644]
+
+
+def test_a_disk_without_modes_takes_files_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchmod", refuse)
+    monkeypatch.setattr(os, "chmod", refuse)
+    write_atomically(tmp_path / "file", b"1")
+    assert (tmp_path / "file").read_bytes() == b"1"
 
 
 def test_a_full_disk_keeps_the_old_folder(tmp_path: Path) -> None:
