@@ -170,5 +170,11 @@ def _read(path: Path, name: str, limit: int) -> bytes:
             "a bundle file cannot be read",
             where=path / name,
             got=error.strerror,
-            fix="python export/to_trt.py makes a bundle",
+            fix=_what_to_do(path, name, error),
         ) from None
+
+
+def _what_to_do(path: Path, name: str, error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return f"let this user read it: chmod -R a+rX {path}"
+    return "python export/to_trt.py makes a bundle" if name == MANIFEST_FILE else "copy the bundle again"

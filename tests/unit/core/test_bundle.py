@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,25 @@ def test_a_missing_or_cut_file_is_refused(tmp_path: Path, name: str) -> None:
     path.unlink()
     with pytest.raises(BundleError, match="cannot be read"):
         load_bundle(tmp_path / "b")
+
+
+def test_what_to_do_about_a_file_that_cannot_be_read_depends_on_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    def advice(path: Path) -> str:
+        with pytest.raises(BundleError, match="cannot be read") as caught:
+            load_bundle(path)
+        return caught.value.details["to do"]
+
+    small_bundle(tmp_path / "b")
+    assert "to_trt.py" in advice(tmp_path / "nothing here")
+    (tmp_path / "b" / "model.onnx").unlink()
+    assert "copy the bundle again" in advice(tmp_path / "b")
+    monkeypatch.setattr(os, "open", refuse)
+    assert "chmod" in advice(tmp_path / "b")
 
 
 @pytest.mark.parametrize("name", ["../model.onnx", "/etc/hostname", "a/b", "..", ""])
