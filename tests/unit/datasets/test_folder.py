@@ -130,8 +130,9 @@ def test_what_is_wrong_with_the_folders_is_said(
 
 
 def test_a_missing_folder_and_a_file_in_its_place_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not there"):
+    with pytest.raises(DataError, match="is not there") as caught:
         open_folders(tmp_path / "nowhere")
+    assert "--data" in caught.value.details["to do"]
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="is not a folder"):
         open_folders(tmp_path / "file")
