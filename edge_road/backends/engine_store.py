@@ -90,13 +90,16 @@ class EngineStore:
         return min(serving, key=lambda record: record.key.shape, default=None)
 
     def why_none(self, wanted: EngineKey) -> str:
-        """In plain words, why there is nothing for `wanted`."""
-        same_model = [r.key for r in self.records() if r.key.onnx_sha256 == wanted.onnx_sha256]
-        for name in ("tensorrt", "gpu", "compute", "precision", "device", "shape"):
-            others = sorted({str(getattr(key, name)) for key in same_model})
-            if others and str(getattr(wanted, name)) not in others:
+        """In plain words, why there is nothing for `wanted`: what the nearest ones lack."""
+        near = [r.key for r in self.records() if r.key.onnx_sha256 == wanted.onnx_sha256]
+        if not near:
+            return "no engine has been built for this model"
+        for name in ("tensorrt", "gpu", "compute", "precision", "device"):
+            others = sorted({str(getattr(key, name)) for key in near})
+            near = [key for key in near if getattr(key, name) == getattr(wanted, name)]
+            if not near:
                 return f"the engine is for {name} {', '.join(others)}, here is {getattr(wanted, name)}"
-        return "no engine has been built for this model"
+        return f"the engine is for batch {max(key.shape[0] for key in near)}, here is {wanted.shape[0]}"
 
     def read_plan(self, record: EngineRecord) -> bytes:
         """The plan that the record vouches for."""

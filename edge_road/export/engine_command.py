@@ -128,6 +128,8 @@ def _list(bundle: Bundle, store: EngineStore) -> None:
 
 
 def _layers(store: EngineStore) -> None:
+    if not store.records():
+        print(f"none in {store.folder}")
     for record in store.records():
         layers = read_layers(store.read_layers(record))
         print(f"{record.plan_file}: {len(layers)} layers" if layers else f"{record.plan_file}: no report")
@@ -180,6 +182,7 @@ def _verify(bundle: Bundle, store: EngineStore) -> None:
     require_gpu()
     mine = [record for record in store.records() if _why_not_here(bundle, record.key) is None]
     if not mine:
+        import_tensorrt()  # without it nobody can tell
         raise BackendError(
             "there is no engine for this device", where=store.folder, fix="edge-road engine build"
         )

@@ -174,6 +174,16 @@ def test_a_plan_for_anything_else_is_never_deserialised(
         open_engine(bundle, "float32", store)
 
 
+def test_why_none_serves_is_told_of_the_nearest_engine(bundle: Bundle, store: EngineStore) -> None:
+    put(store, key_of(bundle, 8, tensorrt="10.4.0"), plan_of(conv_bytes(), largest=8))
+    put(store, key_of(bundle, 2), plan_of(conv_bytes(), largest=2))
+    assert store.why_none(key_of(bundle, 8)) == "the engine is for batch 2, here is 8"
+    assert store.why_none(key_of(bundle, 4)) == "the engine is for batch 2, here is 4"
+    assert store.why_none(key_of(bundle, 1, tensorrt="10.5.0")) == (
+        "the engine is for tensorrt 10.3.0, 10.4.0, here is 10.5.0"
+    )
+
+
 def test_a_smaller_batch_is_served_by_a_larger_engine_but_not_the_other_way(
     bundle: Bundle, store: EngineStore
 ) -> None:

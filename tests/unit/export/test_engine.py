@@ -322,6 +322,26 @@ def test_versions_with_dla() -> None:
     assert with_dla == ["10.3.0", "10.7.0", "11.4.1", "11.5"]
 
 
+@pytest.mark.usefixtures("device")
+def test_verify_says_what_keeps_it_from_looking(
+    make: MakeBundle,
+    store: EngineStore,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bundle = make()
+    assert command("engine", ["layers", str(bundle.path)]) == 0
+    assert "none in" in capsys.readouterr().out
+    assert command("engine", ["verify", str(bundle.path)]) == 4
+    assert "there is no engine for this device" in capsys.readouterr().err
+    build_engine(bundle, "float32", SETTINGS, store)
+    monkeypatch.setitem(sys.modules, "tensorrt", None)
+    assert command("engine", ["verify", str(bundle.path)]) == 4
+    told = capsys.readouterr().err
+    assert "TensorRT's Python module cannot be imported" in told
+    assert "python3-libnvinfer" in told
+
+
 def test_an_engine_for_rtx_desktops_is_built_without_a_gpu(
     make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
