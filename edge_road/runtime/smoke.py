@@ -63,9 +63,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--precision", choices=tuple(MODEL_FILES), help="only this model (default: every one of the bundle)"
     )
-    parser.add_argument("--threads", type=int, default=2, help="of the processor (default: %(default)s)")
+    parser.add_argument("--threads", type=_threads, default=2, help="of the processor (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
+
+
+def _threads(text: str) -> int:
+    """As many as a vehicle file may ask for."""
+    if not (text.isdecimal() and 1 <= int(text) <= 64):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 64")
+    return int(text)
 
 
 def _as_table(verdicts: Verdicts) -> str:

@@ -29,6 +29,16 @@ def test_a_sound_bundle_passes_and_shows_its_table(
     assert "BREACHED" not in shown
 
 
+@pytest.mark.parametrize("threads", ["0", "-1", "65", "9999", "two"])
+def test_threads_are_as_many_as_a_vehicle_file_may_ask_for(
+    threads: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        edge_road(["smoke", str(tmp_path), "--threads", threads])
+    assert caught.value.code == 2
+    assert "is not a number from 1 to 64" in capsys.readouterr().err
+
+
 def test_the_newest_bundle_is_the_default(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
