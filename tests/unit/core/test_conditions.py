@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from edge_road.conditions import (
     RSCD_CLASSES,
     RSCD_LABELS,
+    STATE_OF_FRICTION,
     STATES,
     ClassList,
     parse_rscd_name,
@@ -15,6 +19,17 @@ from edge_road.conditions import (
     state_of,
 )
 from edge_road.errors import DataError
+
+
+def test_the_beginning_of_a_class_name_tells_its_state_as_docs_export_says(root: Path) -> None:
+    point = (root / "docs/export.md").read_text().split("5. add the `probabilities`")[1].split("6. ")[0]
+    rule = {
+        start: state
+        for part, state in re.findall(r"((?:`\w+`(?:, )?)+) (?:is|are) (dry|wet|icy)", point)
+        for start in re.findall(r"`(\w+)`", part)
+    }
+    for name in (*STATES, *STATE_OF_FRICTION, *RSCD_CLASSES):
+        assert {state for start, state in rule.items() if name.startswith(start)} == {state_of(name)}, name
 
 
 def test_rscd_has_27_labels_of_the_published_shape() -> None:
