@@ -25,7 +25,12 @@ def only_one(vehicle: str) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise ConfigError("the lock cannot be made", where=path, got=error.strerror) from None
+        raise ConfigError(
+            "the lock cannot be made",
+            where=path,
+            got=error.strerror,
+            fix="set RUNTIME_DIRECTORY, and STATE_DIRECTORY for events, to folders that this user may write",
+        ) from None
     try:
         _claim(descriptor, path, vehicle)
         yield

@@ -25,9 +25,10 @@ RUN grep -v '^numpy' constraints.txt > /tmp/constraints.txt \
     && pip install --no-cache-dir --no-deps . \
     && python -c "import tensorrt, cv2; from edge_road.backends import trt; print(trt.import_tensorrt().__version__)"
 
-RUN useradd --system --create-home --groups video road
+RUN useradd --system --create-home --groups video road && install -d -o road -g road /var/lib/edge_road
 USER road
 WORKDIR /home/road
-ENV EDGE_ROAD_HOME=/home/road
+# Events outlive the container in a volume; the lock need not.
+ENV EDGE_ROAD_HOME=/home/road STATE_DIRECTORY=/var/lib/edge_road RUNTIME_DIRECTORY=/tmp
 ENTRYPOINT []
 CMD ["edge-road", "run", "--vehicle", "/vehicle.toml"]

@@ -47,8 +47,9 @@ def test_a_lock_that_cannot_be_made_is_a_config_error(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "file"))
-    with pytest.raises(ConfigError, match="lock"), only_one("van"):
+    with pytest.raises(ConfigError, match="lock") as caught, only_one("van"):
         pass
+    assert "RUNTIME_DIRECTORY" in caught.value.details["to do"]
 
 
 def test_without_systemd_the_lock_lies_in_the_workspace(
