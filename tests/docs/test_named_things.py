@@ -121,3 +121,12 @@ def test_extras_that_are_installed_exist(block: Block) -> None:
 
 def has_target(name: str) -> bool:
     return re.search(rf"^{re.escape(name)}:", MAKEFILE, re.MULTILINE) is not None
+
+
+def test_folders_of_a_device_are_those_of_the_unit() -> None:
+    """It may write nowhere else."""
+    unit = (ROOT / "runtime/systemd/edge-road.service").read_text()
+    assert "StateDirectory=edge_road\n" in unit
+    for page in (ROOT / "docs").rglob("*.md"):
+        named = re.findall(r"/(?:etc|var/lib|run)/(edge.road)\b", page.read_text())
+        assert set(named) <= {"edge_road"}, page
