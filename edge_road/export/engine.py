@@ -53,7 +53,8 @@ def build_engine(
     gpu = require_gpu()
     trt = import_tensorrt()
     key = device_key(bundle, precision, settings, gpu, trt.__version__)
-    built = _build(trt, bundle, precision, settings, _read_cache(store, key, settings))
+    logger = trt.Logger(trt.Logger.Severity.WARNING)
+    built = _build(trt, logger, bundle, precision, settings, _read_cache(store, key, settings))
     record = _write(store, key, built, settings)
     try:
         predictor, record = self_test(bundle, store, record)
@@ -84,7 +85,9 @@ def build_rtx_engine(
     desktop = Gpu(RTX_GPU, RTX_COMPUTE)
     key = device_key(bundle, precision, settings, desktop, trt.__version__, "tensorrt_rtx")
     plain = settings.model_copy(update={"dla_core": None, "version_compatible": False})
-    record = _write(store, key, _build(trt, bundle, precision, plain, None), plain)
+    # It warns of every INT8 layer that its scales become float32.
+    logger = trt.Logger(trt.Logger.Severity.ERROR)
+    record = _write(store, key, _build(trt, logger, bundle, precision, plain, None), plain)
     _put_in_use(store, record)
     return record
 
@@ -112,14 +115,18 @@ def import_tensorrt_rtx() -> ModuleType:
 
 
 def _build(
-    trt: Any, bundle: Bundle, precision: Precision, settings: EngineSettings, cache: bytes | None
+    trt: Any,
+    logger: Any,
+    bundle: Bundle,
+    precision: Precision,
+    settings: EngineSettings,
+    cache: bytes | None,
 ) -> Built:
     onnx_bytes = bundle.model_bytes(precision)
     check_onnx(onnx_bytes, where=f"{precision} model")
     batch, height, width, _ = bundle.manifest.input_shape
     shape = BuildShape(height, width, batch, settings.typical_batch, settings.largest_batch)
     options = BuildOptions(settings.workspace_mib, settings.version_compatible, settings.dla_core, cache)
-    logger = trt.Logger(trt.Logger.Severity.WARNING)
     try:
         return build(trt, logger, onnx_bytes, shape, options)
     except BuildRefused as refusal:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_cuda import install_fake_gpu, remove_gpu
-from fake_tensorrt import Runtime, install_fake_tensorrt
+from fake_tensorrt import Logger, Runtime, Severity, install_fake_tensorrt
 from onnx import numpy_helper
 from small_bundles import write_small_bundle
 from tiny_onnx import SIZE, conv_bytes, conv_graph
@@ -340,6 +340,26 @@ def test_verify_says_what_keeps_it_from_looking(
     told = capsys.readouterr().err
     assert "TensorRT's Python module cannot be imported" in told
     assert "python3-libnvinfer" in told
+
+
+def test_the_build_for_desktops_shows_errors_and_the_one_on_the_device_warnings_too(
+    make: MakeBundle, store: EngineStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorRT-RTX warns of every INT8 layer that its scales become float32."""
+    asked = []
+
+    class Spy(Logger):
+        def __init__(self, min_severity: Severity) -> None:
+            asked.append(min_severity)
+            super().__init__(min_severity)
+
+    install_fake_gpu(monkeypatch)
+    module = install_fake_tensorrt(monkeypatch)
+    monkeypatch.setattr(module, "Logger", Spy)
+    monkeypatch.setitem(sys.modules, "tensorrt_rtx", module)
+    build_rtx_engine(make(), "float32", SETTINGS, store)
+    build_engine(make(), "float32", SETTINGS, store)
+    assert asked[:2] == [Severity.ERROR, Severity.WARNING]
 
 
 def test_an_engine_for_rtx_desktops_is_built_without_a_gpu(
