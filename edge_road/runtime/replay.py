@@ -117,16 +117,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--truth", type=Path, help="score the messages by this file of a rendered drive")
     chosen = parser.parse_args(arguments)
     try:
-        lines = chosen.recording.read_text().splitlines()
+        text = chosen.recording.read_text()
     except (OSError, UnicodeDecodeError) as error:
         got = error.strerror if isinstance(error, OSError) else error
         raise ConfigError("the recording cannot be read", where=chosen.recording, got=got) from None
-    messages = replay(lines, chosen.recording)
+    messages = replay(_whole_lines(text), chosen.recording)
     for message in messages:
         print(message.to_json())
     if chosen.truth is not None:
         _tell_score(messages, chosen.truth)
     return 0
+
+
+def _whole_lines(text: str) -> list[str]:
+    """Power that was cut while the last one was written took nothing else along."""
+    lines = text.splitlines()
+    if text.endswith("\n") or len(lines) < 2:
+        return lines
+    print("the recording ends in a torn line, which is left out", file=sys.stderr)
+    return lines[:-1]
 
 
 def _tell_score(messages: Sequence[RoadState], truth: Path) -> None:

@@ -91,6 +91,21 @@ def test_a_file_holds_one_recording(tmp_path: Path) -> None:
     assert replay(path.read_text().splitlines()) == []
 
 
+def test_a_torn_last_line_costs_no_more_than_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "drive.jsonl"
+    recorder = Recorder(path, Vehicle())
+    recorder.record({"mono_ns": 1, "say": True})
+    recorder.close()
+    whole = path.read_text()
+    path.write_text(whole + '{"mono_ns": 2, "sa')
+    assert main([str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "torn line" in err
+
+
 @pytest.mark.parametrize(
     "lines", [[], ["{}"], ["[" * 5000], ['{"vehicle": {}}', '{"say": "x"}'], ["x" * 300_000]]
 )

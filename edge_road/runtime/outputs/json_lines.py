@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
 import os
@@ -143,7 +144,10 @@ def _open(path: str) -> int:
     if path == STANDARD_OUTPUT:
         return os.dup(1)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    # Without waiting: to open a pipe that nobody reads would hold up the first heartbeat.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+    descriptor = os.open(path, flags, 0o644)
+    os.set_blocking(descriptor, True)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -170,4 +174,5 @@ def _open_or_refuse(path: str) -> int:
     except BlockingIOError:
         raise Taken("another process writes to this file", where=path) from None
     except OSError as error:
-        raise ConfigError("the file for messages cannot be opened", where=path, got=error.strerror) from None
+        got = "a pipe that nobody reads" if error.errno == errno.ENXIO else error.strerror
+        raise ConfigError("the file for messages cannot be opened", where=path, got=got) from None

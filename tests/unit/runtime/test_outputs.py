@@ -64,6 +64,12 @@ def test_a_file_that_cannot_be_opened_is_a_config_error(tmp_path: Path) -> None:
         lines_to(tmp_path)
 
 
+def test_a_pipe_that_nobody_reads_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="a pipe that nobody reads"):
+        lines_to(tmp_path / "pipe")
+
+
 def test_a_full_disk_loses_lines_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
