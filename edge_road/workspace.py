@@ -1,21 +1,28 @@
-"""Where runs and bundles live: beside the code in a clone, in the current folder otherwise."""
+"""Where runs and bundles live, beside the code in a clone, else in the current folder; what is shipped."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 from edge_road.errors import BundleError, ConfigError
 
-_PACKAGE_PARENT = Path(__file__).resolve().parents[1]
+_PACKAGE = Path(__file__).resolve().parent
+_CLONE = _PACKAGE.parent if (_PACKAGE.parent / "pyproject.toml").is_file() else None
 
 
 def home() -> Path:
     """`EDGE_ROAD_HOME`, else the clone that this package lies in, else the current folder."""
     if chosen := os.environ.get("EDGE_ROAD_HOME"):
         return Path(chosen).resolve()
-    return _PACKAGE_PARENT if (_PACKAGE_PARENT / "pyproject.toml").is_file() else Path.cwd()
+    return _CLONE or Path.cwd()
+
+
+def shipped(kind: Literal["recipes", "targets"], name: str) -> Path:
+    """The file that comes with the code: links of a clone lead to training/recipes and export/targets."""
+    return (_PACKAGE / "shipped" / kind / f"{name}.toml").resolve()
 
 
 def runs() -> Path:
@@ -53,16 +60,8 @@ def newest_bundle() -> Path:
 
 def git_commit() -> str | None:
     """The commit of the clone that runs, with `-dirty` when tracked files differ from it."""
-    command = [
-        "git",
-        "-C",
-        str(_PACKAGE_PARENT),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--match=",
-    ]
+    folder = str(_PACKAGE.parent)
+    command = ["git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=40", "--match="]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from edge_road.config import Seed, StrictModel, load_settings
 from edge_road.evaluation.perturbations import find_perturbation
-from edge_road.workspace import home
+from edge_road.workspace import shipped
 
 DEFAULT = "vehicle"
 CalibrationMethod = Literal["mse", "percentile", "min-max", "entropy"]
@@ -203,10 +203,7 @@ class Target(StrictModel):
 
 
 def load_target(wish: str | None = None) -> Target:
-    """A file, or the name of one in export/targets; without a wish `vehicle`."""
-    folder = home() / "export" / "targets"
-    if wish is None and not (folder / f"{DEFAULT}.toml").is_file():
-        return Target(name=DEFAULT)  # an installation without the clone
+    """A file, or the name of one that is shipped; without a wish `vehicle`."""
     path = Path(wish or DEFAULT)
     is_name = path.name == str(path) and not path.suffix and not path.is_file()
-    return load_settings(Target, folder / f"{path.name}.toml" if is_name else path)
+    return load_settings(Target, shipped("targets", path.name) if is_name else path)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import tomli_w
 
-import edge_road
 from edge_road.config import load_settings
 from edge_road.datasets.guess import guess_kind
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import SyntheticData
 from edge_road.run_record import RECIPE_FILE
+from edge_road.workspace import shipped
 
-SHIPPED = Path(edge_road.__file__).resolve().parents[1] / "training" / "recipes"
 DEFAULT_RECIPE = "synthetic"
 _NOT_FILES = ("none", "hub")
 
@@ -45,7 +44,7 @@ def find_recipe(wishes: Wishes) -> Path:
         return wishes.run / RECIPE_FILE
     chosen = Path(wishes.recipe or DEFAULT_RECIPE).expanduser()
     is_name = chosen.suffix == "" and len(chosen.parts) == 1 and not chosen.exists()
-    return SHIPPED / f"{chosen}.toml" if is_name else chosen
+    return shipped("recipes", str(chosen)) if is_name else chosen
 
 
 def with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:

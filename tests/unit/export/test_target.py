@@ -23,11 +23,11 @@ def test_every_shipped_target_is_valid_and_named_as_its_file(name: str, root: Pa
     assert text.startswith("# ")
 
 
-def test_an_installation_without_the_clone_has_the_default(
+def test_a_name_means_the_same_wherever_runs_and_bundles_live(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
-    assert load_target() == Target(name="vehicle")
+    assert load_target("cpu").name == "cpu"
 
 
 def test_the_shipped_default_has_the_limits_of_the_code() -> None:

@@ -11,7 +11,8 @@ from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import FolderData, RscdData, SyntheticData
 from edge_road.recipe_method import DiscriminativeMethod
-from edge_road.training.recipes import SHIPPED, Wishes, read_recipe
+from edge_road.training.recipes import Wishes, read_recipe
+from edge_road.workspace import shipped
 
 RECIPE = """
 name = "mine"
@@ -110,7 +111,7 @@ def test_a_warm_up_as_long_as_the_training_is_refused(recipe: str) -> None:
 
 def test_without_wishes_it_is_the_synthetic_recipe() -> None:
     found = read_recipe(Wishes())
-    assert found == load_settings(Recipe, SHIPPED / "synthetic.toml")
+    assert found == load_settings(Recipe, shipped("recipes", "synthetic"))
     assert isinstance(found.data, SyntheticData)
 
 
