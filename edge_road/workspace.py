@@ -60,8 +60,9 @@ def newest_bundle() -> Path:
 
 def git_commit() -> str | None:
     """The commit of the clone that runs, with `-dirty` when tracked files differ from it."""
-    folder = str(_PACKAGE.parent)
-    command = ["git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=40", "--match="]
+    if _CLONE is None:  # an environment may lie in somebody else's repository
+        return None
+    command = ["git", "-C", str(_CLONE), "describe", "--always", "--dirty", "--abbrev=40", "--match="]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

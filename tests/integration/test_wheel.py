@@ -57,5 +57,9 @@ def test_recipes_and_targets_are_known_by_name(kind: str, folder: str, theirs: P
         assert found.read_bytes() == file.read_bytes()
 
 
+def test_the_commit_of_the_surrounding_repository_is_not_ours(theirs: Path) -> None:
+    assert ask(theirs, "git_commit()") == "None"
+
+
 def test_runs_and_bundles_lie_in_the_current_folder(theirs: Path) -> None:
     assert ask(theirs, "runs()") == str(theirs / "runs")
