@@ -43,7 +43,7 @@ def find_recipe(wishes: Wishes) -> Path:
     if wishes.recipe is None and wishes.run is not None and (wishes.run / RECIPE_FILE).is_file():
         return wishes.run / RECIPE_FILE
     chosen = Path(wishes.recipe or DEFAULT_RECIPE).expanduser()
-    is_name = chosen.suffix == "" and len(chosen.parts) == 1 and not chosen.exists()
+    is_name = chosen.suffix == "" and len(chosen.parts) == 1 and not chosen.is_file()
     return shipped("recipes", str(chosen)) if is_name else chosen
 
 

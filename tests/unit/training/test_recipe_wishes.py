@@ -119,6 +119,14 @@ def test_shipped_recipes_are_known_by_name() -> None:
     assert read_recipe(Wishes(recipe="road")).name == "road"
 
 
+def test_a_folder_of_pictures_does_not_hide_a_recipe_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rscd").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert read_recipe(Wishes(recipe="rscd")).name == "rscd"
+
+
 def test_a_misspelt_name_lists_what_there_is() -> None:
     with pytest.raises(ConfigError, match="cannot read") as error:
         read_recipe(Wishes(recipe="roda"))
