@@ -32,7 +32,8 @@ else:
 class StrictModel(BaseModel):
     """Frozen settings that refuse unknown keys and non-finite numbers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Before 2.10 pydantic warned of every field called model_something.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
 class GrownModel(StrictModel):

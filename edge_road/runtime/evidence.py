@@ -11,7 +11,9 @@ from edge_road.errors import EdgeRoadError
 
 class Record(BaseModel):
     # NaN travels: whether an output is usable is judged in one place, the decision.
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, ser_json_inf_nan="constants", protected_namespaces=()
+    )
 
 
 class RegionEvidence(Record):

@@ -7,6 +7,8 @@ import pytest
 from edge_road.config import load_settings, settings_digest, write_settings
 from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
+from edge_road.road_state import RoadState
+from edge_road.runtime.evidence import Ready
 from edge_road.runtime.vehicle import Vehicle
 
 MINIMAL = 'name = "trial"\n'
@@ -173,3 +175,10 @@ def test_a_seed_that_no_generator_takes_is_refused(tmp_path: Path, value: int) -
 def test_more_threads_than_any_machine_has_are_refused_and_not_started(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'training\.threads'"):
         load_settings(Recipe, recipe_file(tmp_path, ""), ["training.threads=100000"])
+
+
+@pytest.mark.parametrize("kind", [RoadState, Ready], ids=lambda kind: str(kind.__name__))
+def test_the_oldest_pydantic_has_nothing_to_warn_of(kind: type[RoadState] | type[Ready]) -> None:
+    """Before 2.10 it kept names in model_ for itself, and told so at every start of the daemon."""
+    assert any(name.startswith("model_") for name in kind.model_fields)
+    assert kind.model_config["protected_namespaces"] == ()
