@@ -6,12 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from edge_road import workspace
 from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
 from edge_road.run_record import CHECKPOINT_FOLDER, load_record
+from edge_road.training.command_line import add_recipe_options, wishes_of
 from edge_road.training.ranks import Group, group_of_environment
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.training.run_folder import claimed, is_finished, newest_unfinished_run
@@ -70,25 +72,7 @@ def _parse(arguments: Sequence[str] | None) -> Wishes:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--recipe",
-        metavar="FILE",
-        help="a TOML file, or the name of one in training/recipes (default: synthetic)",
-    )
-    parser.add_argument(
-        "--data", type=Path, metavar="PATH", help="a folder with dry/ wet/ icy/, or an RSCD tree"
-    )
-    parser.add_argument("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none, hub")
-    parser.add_argument("--method", metavar="NAME", help="e.g. softmax (docs/methods.md has all)")
-    parser.add_argument("--epochs", type=int, metavar="N")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="overrides",
-        help="any key of the recipe, e.g. optimizer.learning_rate=3e-4",
-    )
+    add_recipe_options(parser)
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--run",
@@ -99,10 +83,9 @@ def _parse(arguments: Sequence[str] | None) -> Wishes:
         help="the run's folder: continued if it is there, else begun",
     )
     where.add_argument("--resume", action="store_true", help="continue the newest unfinished run")
-    chosen = vars(parser.parse_args(arguments))
-    if chosen.pop("resume"):
-        chosen["run"] = newest_unfinished_run()
-    return Wishes(**chosen)
+    chosen = parser.parse_args(arguments)
+    wishes = wishes_of(chosen)
+    return replace(wishes, run=newest_unfinished_run()) if chosen.resume else wishes
 
 
 def _tell_finished(run: Path) -> None:

@@ -20,7 +20,7 @@ from edge_road.config import StrictModel, load_settings, settings_digest, write_
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import Recipe
 from edge_road.run_record import CHECKPOINT_FOLDER
-from edge_road.training.command_line import whole_number
+from edge_road.training.command_line import add_recipe_options, whole_number, wishes_of
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.training.run_folder import claimed
 from edge_road.training.search import Range, parse_ranges
@@ -45,15 +45,7 @@ class SearchSpace(StrictModel):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
-    wishes = Wishes(
-        recipe=chosen.recipe,
-        data=chosen.data,
-        weights=chosen.weights,
-        method=chosen.method,
-        epochs=chosen.epochs,
-        overrides=chosen.overrides,
-    )
-    tuning = Tuning(wishes, _ranges(chosen), tuple(chosen.under.split(",")), chosen.trials)
+    tuning = Tuning(wishes_of(chosen), _ranges(chosen), tuple(chosen.under.split(",")), chosen.trials)
     tuning.work(chosen.study, chosen.storage)
     return 0
 
@@ -260,13 +252,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_recipe_options(parser)
     add = parser.add_argument
-    add("--recipe", metavar="FILE", help="a TOML file, or the name of one in training/recipes")
-    add("--data", type=Path, metavar="PATH")
-    add("--weights", metavar="FILE")
-    add("--method", metavar="NAME")
-    add("--epochs", type=whole_number(1), metavar="N", help="of each trial")
-    add("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides")
     add(
         "--over", action="append", default=[], metavar="KEY=RANGE", help="low:high, log:low:high, int:.., a,b"
     )

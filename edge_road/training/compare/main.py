@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_road import workspace
-from edge_road.errors import ConfigError, suggestion
 from edge_road.files import write_atomically
 from edge_road.recipe_method import METHOD_KINDS
-from edge_road.training.command_line import whole_number
+from edge_road.training.command_line import (
+    add_recipe_options,
+    row_of_reference,
+    whole_number,
+    wishes_of,
+)
 from edge_road.training.compare.plan import Part, Trial, Variation, plan_trials
-from edge_road.training.recipes import Wishes
 
 if TYPE_CHECKING:
     from edge_road.training.compare.answers import Answers
@@ -37,16 +40,10 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
-    wishes = Wishes(
-        recipe=chosen.recipe,
-        data=chosen.data,
-        weights=chosen.weights,
-        epochs=chosen.epochs,
-        overrides=chosen.overrides,
-    )
     variations = [Variation.parse(text) for text in chosen.vary]
     part: Part = "fold" if chosen.folds else "seed"
-    trials = plan_trials(wishes, chosen.methods.split(","), part, chosen.folds or chosen.seeds, variations)
+    methods = chosen.methods.split(",")
+    trials = plan_trials(wishes_of(chosen), methods, part, chosen.folds or chosen.seeds, variations)
     reference = _reference(chosen.reference, trials)
     out = chosen.out or workspace.home() / "comparisons" / trials[0].recipe.name
     answers = _run(trials, out, chosen.perturbations, chosen.runs)
@@ -110,18 +107,7 @@ def _table(
 
 
 def _reference(wanted: str | None, trials: Sequence[Trial]) -> str:
-    rows = list(dict.fromkeys(trial.row for trial in trials))
-    if wanted is None:
-        return REFERENCE if REFERENCE in rows else rows[0]
-    if wanted not in rows:
-        raise ConfigError(
-            "no such row to compare with",
-            where="--reference",
-            got=wanted,
-            expected=", ".join(rows),
-            fix=suggestion(wanted, rows),
-        )
-    return wanted
+    return row_of_reference(wanted, list(dict.fromkeys(trial.row for trial in trials)), REFERENCE)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -132,8 +118,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_recipe_options(parser, method=False)
     add = parser.add_argument
-    add("--recipe", metavar="FILE", help="a TOML file, or the name of one in training/recipes")
     add("--methods", default=",".join(METHOD_KINDS), metavar="A,B,...", help="names (default: all)")
     parts = parser.add_mutually_exclusive_group()
     parts.add_argument(
@@ -141,17 +127,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parts.add_argument(
         "--seeds", type=whole_number(1), default=3, metavar="N", help="one split, so many seeds (default: 3)"
-    )
-    add("--data", type=Path, metavar="PATH", help="a folder with dry/ wet/ icy/")
-    add("--weights", metavar="FILE", help="backbone weights (.safetensors), or: none, hub")
-    add("--epochs", type=whole_number(1), metavar="N")
-    add(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="overrides",
-        help="any key of the recipe; method.* for those methods that have it",
     )
     add("--vary", action="append", default=[], metavar="KEY=A,B,...", help="one row for each value")
     add("--perturbations", default="paper", metavar="A,B,...", help="names and suites (default: paper)")

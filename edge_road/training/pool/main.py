@@ -9,7 +9,7 @@ from pathlib import Path
 from edge_road import workspace
 from edge_road.errors import ConfigError, suggestion
 from edge_road.files import write_atomically
-from edge_road.training.command_line import show_line, whole_number
+from edge_road.training.command_line import row_of_reference, show_line, whole_number
 from edge_road.training.pool.wanted import MEASURES, REFERENCE, VEHICLE_LIMITS, Wanted
 
 JSON_FILE, MARKDOWN_FILE, FIGURES, KEPT = "pool.json", "pool.md", "figures", "samples"
@@ -39,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places = places_of(chosen.subjects)
     out = chosen.out or workspace.home() / "reports" / "pool"
     samples = take_samples(places, wanted, out / KEPT, show_line)
-    pooled = put_together(samples, wanted, _reference(chosen.reference, list(samples.classes)))
+    reference = row_of_reference(chosen.reference, list(samples.classes), REFERENCE)
+    pooled = put_together(samples, wanted, reference)
     show_line("figures")
     drawn = draw_figures(samples, pooled)
     show_line("")
@@ -61,15 +62,6 @@ def _measures(text: str) -> tuple[str, ...]:
                 "no such measure", where="--measures", got=name, expected=", ".join(MEASURES), fix=fix
             )
     return names or MEASURES
-
-
-def _reference(wanted: str | None, rows: Sequence[str]) -> str:
-    if wanted is None:
-        return REFERENCE if REFERENCE in rows else rows[0]
-    if wanted not in rows:
-        fix = suggestion(wanted, rows)
-        raise ConfigError("no such row", where="--reference", got=wanted, expected=", ".join(rows), fix=fix)
-    return wanted
 
 
 def _parser() -> argparse.ArgumentParser:
