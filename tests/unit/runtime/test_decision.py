@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from edge_road.runtime.decision import (
@@ -426,7 +427,6 @@ def test_ice_in_warm_air_is_doubted_and_not_hidden() -> None:
 
 
 def test_the_filter_equals_a_forward_algorithm_written_with_matrices() -> None:
-    np = pytest.importorskip("numpy")
     settings, gap_s = DecisionSettings(), 0.1
     leave = 1 - np.exp(-gap_s / settings.dwell_s)
     transition = np.full((3, 3), leave / 2)

@@ -128,7 +128,6 @@ def test_a_scripted_hang_ignores_the_deadline() -> None:
 
 
 def test_a_rendered_drive_is_a_camera_with_a_truth(tmp_path: Path) -> None:
-    pytest.importorskip("edge_road.synthetic.drives")
     settings = SyntheticSource.model_validate(
         {"segments": SEGMENTS, "fps": 5, "height": 64, "width": 96, "truth": tmp_path / "truth.json"}
     )
@@ -141,6 +140,5 @@ def test_a_rendered_drive_is_a_camera_with_a_truth(tmp_path: Path) -> None:
 
 
 def test_a_random_drive_lasts_as_long_as_asked() -> None:
-    pytest.importorskip("edge_road.synthetic.drives")
     source = source_for(SyntheticSource(random_s=20, height=64, width=96), ScriptedClock())
     assert "20 s at 10 fps" in source.description
