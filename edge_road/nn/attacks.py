@@ -17,7 +17,6 @@ from torch.nn.functional import cross_entropy
 
 Norm = Literal["L2", "Linf"]
 Logits = Callable[[Tensor], Tensor]
-Direction = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
