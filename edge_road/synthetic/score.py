@@ -11,7 +11,7 @@ from pathlib import Path
 from edge_road.conditions import STATES, UNKNOWN
 from edge_road.errors import DataError
 from edge_road.road_state import RoadState
-from edge_road.synthetic.segments import Segment, begins, change_times
+from edge_road.synthetic.segments import Segment, begins
 
 __all__ = ["DriveScore", "Segment", "score_messages", "score_states"]
 
@@ -25,15 +25,8 @@ class DriveScore:
     unknown_share: float
     longest_wrong_s: float
     """longest stretch in which a wrong state was published without a break"""
-    wrong_away_from_changes_s: float
-    """seconds of a wrong state farther than the tolerance from any true change"""
-    true_changes: int
-    observed_changes: int
-    """changes between published states; `unknown` in between does not count"""
     icy_delay_s: float
     """longest time from the true begin of ice to `icy`; all of a stretch that was missed, 0 without ice"""
-    false_icy_s: float
-    """seconds of `icy` on a road that is not"""
     false_alarms: int
     """times at which `icy` began to be said on a road that is not"""
     false_alarms_per_hour: float
@@ -88,17 +81,14 @@ def score_messages(messages: Iterable[RoadState], truth: Path) -> DriveScore:
     return score_states(segments, [((m.published_mono_ns - start_ns) / 1e9, m.state) for m in messages])
 
 
-def score_states(
-    truth: Sequence[Segment], observed: Sequence[tuple[float, str]], tolerance_s: float = 2.0
-) -> DriveScore:
+def score_states(truth: Sequence[Segment], observed: Sequence[tuple[float, str]]) -> DriveScore:
     """`observed` are (seconds since the drive's start, published state), in the order of time.
 
     A state holds until the next observation; before the first one it is unknown. An alarm that begins on
-    ice and outlasts it is late, not false: it counts in seconds but not as an alarm.
+    ice and outlasts it is late, not false.
     """
     pieces = _pieces(truth, observed)
     duration_s = pieces[-1].end_s
-    changes_s = change_times(truth)
     right_s = sum(piece.seconds for piece in pieces if piece.observed == piece.truth)
     unknown_s = sum(piece.seconds for piece in pieces if piece.observed == UNKNOWN)
     icy = [piece for piece in pieces if piece.truth == ICY]
@@ -108,13 +98,7 @@ def score_states(
         right_share=right_s / duration_s,
         unknown_share=unknown_s / duration_s,
         longest_wrong_s=_longest_wrong_s(pieces),
-        wrong_away_from_changes_s=sum(
-            _seconds_away(piece, changes_s, tolerance_s) for piece in pieces if piece.wrong
-        ),
-        true_changes=len(changes_s),
-        observed_changes=_count_changes(piece.observed for piece in pieces),
         icy_delay_s=_icy_delay_s(pieces),
-        false_icy_s=sum(piece.seconds for piece in pieces if piece.false_icy),
         false_alarms=alarms,
         false_alarms_per_hour=alarms / clear_s * 3600 if alarms else 0.0,
         missed_ice_s=sum(piece.seconds for piece in icy if piece.wrong),
@@ -149,20 +133,6 @@ def _check(observed: Sequence[tuple[float, str]]) -> None:
 def _longest_wrong_s(pieces: Sequence[_Piece]) -> float:
     runs = [list(run) for wrong, run in groupby(pieces, key=lambda piece: piece.wrong) if wrong]
     return max((run[-1].end_s - run[0].begin_s for run in runs), default=0.0)
-
-
-def _seconds_away(piece: _Piece, changes_s: Sequence[float], tolerance_s: float) -> float:
-    """What remains of a piece without the surroundings of the changes."""
-    away_s, reached_s = 0.0, piece.begin_s
-    for change_s in changes_s:
-        away_s += max(min(change_s - tolerance_s, piece.end_s) - reached_s, 0.0)
-        reached_s = max(reached_s, change_s + tolerance_s)
-    return away_s + max(piece.end_s - reached_s, 0.0)
-
-
-def _count_changes(states: Iterable[str]) -> int:
-    known = [state for state, _ in groupby(state for state in states if state != UNKNOWN)]
-    return max(len(known) - 1, 0)
 
 
 def _count_false_alarms(pieces: Sequence[_Piece]) -> int:

@@ -31,9 +31,3 @@ def begins(segments: Sequence[Segment]) -> list[float]:
     for segment in segments:
         times.append(times[-1] + segment.seconds)
     return times
-
-
-def change_times(segments: Sequence[Segment]) -> list[float]:
-    """When the state becomes another one."""
-    pairs = zip(segments[:-1], segments[1:], begins(segments)[1:])
-    return [time_s for before, after, time_s in pairs if before.state != after.state]
