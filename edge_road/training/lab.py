@@ -131,14 +131,15 @@ def _measure(bench: LabBench, progress: Progress) -> LabResult:
 
 
 def attack_score(bench: LabBench, budget: Budget) -> AttackScore:
-    """A picture that was wrong before is wrong after: an attack keeps the worst it has seen."""
+    """Right is what was right before, too: of three classes a wrong one may lose more than the right one."""
     scaled = budget.scaled_to(bench.images_NCHW[0].numel())
     logits_of = frozen_logits(bench.model)
     right = 0
     for images_BCHW, labels_B in bench.batches():
         attacked_BCHW = pgd(logits_of, images_BCHW, labels_B, scaled)
         with torch.no_grad():
-            right += int((logits_of(attacked_BCHW).argmax(dim=1) == labels_B).sum())
+            said_2B = torch.stack([logits_of(x).argmax(dim=1) for x in (images_BCHW, attacked_BCHW)])
+        right += int((said_2B == labels_B).all(dim=0).sum())
     share = right / len(bench.labels_N)
     return AttackScore(name=budget.name, eps=scaled.eps, steps=budget.steps, accuracy=share)
 
