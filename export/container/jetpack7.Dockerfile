@@ -16,6 +16,9 @@ ENV PATH=/opt/edge-road/bin:$PATH
 WORKDIR /opt/edge-road-src
 COPY pyproject.toml README.md LICENSE constraints.txt ./
 COPY edge_road ./edge_road
+# The package links to these.
+COPY training/recipes ./training/recipes
+COPY export/targets ./export/targets
 # Everything of the vehicle part but OpenCV, which a wheel without GStreamer would hide. The system's
 # OpenCV was compiled for numpy 1, so that pin is left out.
 RUN grep -v '^numpy' constraints.txt > /tmp/constraints.txt \

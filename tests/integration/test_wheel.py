@@ -14,18 +14,19 @@ import pytest
 pytest.importorskip("setuptools", minversion="77")
 
 BUILD = "from setuptools.build_meta import build_wheel; build_wheel('.')"
-FOLDERS = ("edge_road", "training", "export")
-FILES = ("pyproject.toml", "README.md", "LICENSE")
 
 
-@pytest.fixture(scope="module")
-def theirs(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Somebody else's repository, with the wheel installed into a folder of it."""
+@pytest.fixture(scope="module", params=["jetpack6", "jetpack7"])
+def theirs(request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Somebody else's repository with a wheel in it, made of what a container gets of our clone."""
     source, theirs = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("theirs")
-    for name in FOLDERS:
-        shutil.copytree(root / name, source / name, symlinks=True)
-    for name in FILES:
-        shutil.copy(root / name, source)
+    recipe = (root / "export" / "container" / f"{request.param}.Dockerfile").read_text()
+    copies = [line.split()[1:-1] for line in recipe.splitlines() if line.startswith("COPY ")]
+    for name in (name for names in copies for name in names):
+        if (root / name).is_dir():
+            shutil.copytree(root / name, source / name, symlinks=True)
+        else:
+            shutil.copy(root / name, source)
     run(source, sys.executable, "-c", BUILD)
     with zipfile.ZipFile(next(source.glob("*.whl"))) as wheel:
         wheel.extractall(theirs / "site")
