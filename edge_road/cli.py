@@ -104,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = suggestion(words[0], COMMANDS) or "edge-road --help lists them"
         print(f"error: no command '{words[0]}'; {hint}", file=sys.stderr)
         return 2
+    if arguments is None:
+        sys.argv[0] = f"edge-road {words[0]}"  # usage lines name what was typed: this, or a script
     return command(words[0], words[1:])
 
 

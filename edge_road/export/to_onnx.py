@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="to_onnx.py", description="Turn a run into one checked ONNX file.")
+    parser = argparse.ArgumentParser(description="Turn a run into one checked ONNX file.")
     parser.add_argument(
         "run", nargs="?", type=Path, metavar="RUN", help="folder of a finished run (the newest)"
     )

@@ -69,7 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="verify_bundle.py",
         description="Check a bundle: its bytes, its outputs on this machine, its gate.",
     )
     parser.add_argument(

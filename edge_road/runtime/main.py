@@ -43,7 +43,6 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="road_daemon",
         description="Watch a road and say dry, wet, icy or unknown, with the evidence for it. "
         "Without options: the newest bundle on a synthetic drive.",
         epilog="Messages are JSON lines on the standard output (not on a terminal) or in a file. "

@@ -112,7 +112,7 @@ def _read(lines: Sequence[str], where: object) -> tuple[Vehicle, list[str], list
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="replay_drive", description="Say again what a recorded drive said.")
+    parser = argparse.ArgumentParser(description="Say again what a recorded drive said.")
     parser.add_argument("recording", type=Path, metavar="FILE", help="JSON lines of a recorded drive")
     parser.add_argument("--truth", type=Path, help="score the messages by this file of a rendered drive")
     chosen = parser.parse_args(arguments)

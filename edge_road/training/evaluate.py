@@ -155,7 +155,6 @@ def _perturbation_names(chosen: argparse.Namespace, baseline: Errors | None) -> 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="evaluate_road.py",
         description="Judge runs and bundles on pictures they have not seen, clean and under perturbation, "
         "and write report.json and report.html. Several are compared side by side.",
         epilog=f"suites of perturbations: {', '.join(SUITES)}; the default: {', '.join(PERTURBATIONS)}; "

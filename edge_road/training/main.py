@@ -67,7 +67,6 @@ def _train(recipe: Recipe, run: Path, group: Group) -> None:
 
 def _parse(arguments: Sequence[str] | None) -> Wishes:
     parser = argparse.ArgumentParser(
-        prog="train_road.py",
         description="Train a road classifier from a recipe. An interrupted run continues bit for bit.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

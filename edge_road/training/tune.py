@@ -247,7 +247,6 @@ def _refuse_unknown_perturbations(names: Sequence[str]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tune_road.py",
         description="Find better numbers for a recipe by many short trainings.\nEach command is a worker.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,

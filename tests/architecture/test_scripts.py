@@ -42,7 +42,7 @@ def test_help_is_short_and_works_from_any_folder(path: Path, tmp_path: Path) -> 
         [sys.executable, str(path), "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("usage:")
+    assert done.stdout.startswith(f"usage: {path.name} ")
     assert done.stdout.count("\n") <= 45, "help should fit a screen"
     assert all(len(line) <= 110 for line in done.stdout.splitlines())
 
@@ -53,6 +53,18 @@ def test_edge_road_lists_every_command() -> None:
     )
     assert done.returncode == 0
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["run", "replay", "doctor"])
+def test_a_usage_line_names_the_command_that_was_typed(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "edge_road.cli", name, "--nonsense"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"usage: edge-road {name} ")
 
 
 def test_misspelt_command_names_the_nearest() -> None:

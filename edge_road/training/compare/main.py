@@ -112,7 +112,6 @@ def _reference(wanted: str | None, trials: Sequence[Trial]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="compare_methods.py",
         description="Train methods alike, judge them under perturbation, write the paper's tables.\n"
         "Interrupted, the same command continues.",
         epilog=EPILOG,

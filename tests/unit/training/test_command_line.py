@@ -15,7 +15,9 @@ from edge_road.training.pool import main as pool
 from edge_road.training.recipes import Wishes
 
 
-@pytest.mark.parametrize("parser", [compare._parser(), tune._parser(), pool._parser()], ids=lambda p: p.prog)
+@pytest.mark.parametrize(
+    "parser", [compare._parser(), tune._parser(), pool._parser()], ids=["compare", "tune", "pool"]
+)
 def test_every_option_says_what_it_is_for(parser: argparse.ArgumentParser) -> None:
     assert [action.dest for action in parser._actions if not action.help] == []
 
