@@ -34,16 +34,6 @@ def head_labels(labels27_N: npt.NDArray[np.int64]) -> HeadLabels:
     return HeadLabels(*rows_NH.T)
 
 
-def flat_label(friction: int, material: int, unevenness: int) -> int:
-    """Back to the index into RSCD_CLASSES; an answer that the other ones rule out is ignored."""
-    answers = (friction, material, unevenness)
-    return next(
-        index
-        for index, label in enumerate(RSCD_LABELS)
-        if all(part in (MASKED, answer) for part, answer in zip(_row(label), answers))
-    )
-
-
 def _row(label: RscdLabel) -> tuple[int, int, int]:
     return (
         _index(FRICTIONS, label.friction),

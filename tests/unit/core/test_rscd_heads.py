@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edge_road.conditions import RSCD_CLASSES, RSCD_LABELS
-from edge_road.rscd_heads import FRICTIONS, HEADS, MASKED, MATERIALS, flat_label, head_labels
+from edge_road.conditions import RSCD_LABELS
+from edge_road.rscd_heads import HEADS, MASKED, head_labels
 
 ALL_27 = np.arange(27)
 
@@ -32,14 +32,8 @@ def test_snow_and_ice_have_no_material_and_loose_ground_no_unevenness() -> None:
     assert (heads.unevenness_N == MASKED).sum() == 3 + 3 * 2
 
 
-def test_the_heads_lead_back_to_the_flat_label() -> None:
-    assert [flat_label(*map(int, parts)) for parts in zip(*head_labels(ALL_27))] == ALL_27.tolist()
-
-
-def test_answers_that_cannot_be_are_ignored_on_the_way_back() -> None:
-    ice = FRICTIONS.index("ice")
-    assert RSCD_CLASSES[flat_label(ice, MATERIALS.index("gravel"), 2)] == "ice"
-    assert RSCD_CLASSES[flat_label(0, MATERIALS.index("mud"), 1)] == "dry-mud"
+def test_no_two_labels_have_the_same_answers() -> None:
+    assert len(set(zip(*head_labels(ALL_27)))) == 27
 
 
 def test_a_masked_label_is_masked_in_every_head_and_a_foreign_one_is_refused() -> None:
