@@ -18,7 +18,7 @@ from pydantic import Field
 from edge_road.config import StrictModel
 from edge_road.errors import DataError
 from edge_road.evaluation.perturbations import CLEAN
-from edge_road.evaluation.significance import Interval, paired_bootstrap
+from edge_road.evaluation.significance import Difference, paired_bootstrap
 
 NOTHING = "–"
 Shares = npt.NDArray[np.float64]
@@ -109,10 +109,10 @@ def table_rows(pooled: Mapping[str, Pooled], reference: str, seed: int = 0) -> l
 
 
 def _row(name: str, one: Pooled, float32: Pooled, is_reference: bool, seed: int) -> tuple[str, ...]:
-    def lost(conditions: Sequence[str]) -> Interval:
+    def lost(conditions: Sequence[str]) -> Difference:
         return _compare(float32.right(conditions), one.right(conditions), seed)
 
-    def rise(conditions: Sequence[str]) -> Interval:
+    def rise(conditions: Sequence[str]) -> Difference:
         return _compare(one.missed(conditions), float32.missed(conditions), seed)
 
     clean, perturbed = [CLEAN], one.perturbed
@@ -134,11 +134,11 @@ def _row(name: str, one: Pooled, float32: Pooled, is_reference: bool, seed: int)
     )
 
 
-def _compare(first: Shares, second: Shares, seed: int) -> Interval:
+def _compare(first: Shares, second: Shares, seed: int) -> Difference:
     return paired_bootstrap(first, second, np.random.default_rng(seed))
 
 
-def interval_text(found: Interval) -> str:
+def interval_text(found: Difference) -> str:
     """In points; bold where zero lies outside the interval."""
     mark = "**" if found.significant else ""
     value, low, high = (100 * part for part in (found.difference, found.low, found.high))

@@ -11,21 +11,9 @@ import numpy.typing as npt
 from edge_road.config import StrictModel
 from edge_road.evaluation.judge import Judged
 from edge_road.evaluation.perturbations import FAMILIES
-from edge_road.evaluation.significance import paired_bootstrap
+from edge_road.evaluation.significance import Difference, paired_bootstrap
 
 Shares = npt.NDArray[np.float64]
-
-
-class Difference(StrictModel):
-    """A share of one entry minus that of the first, with the 95 % interval of a paired bootstrap."""
-
-    difference: float
-    low: float
-    high: float
-
-    @property
-    def significant(self) -> bool:
-        return self.low > 0.0 or self.high < 0.0
 
 
 class Comparison(StrictModel):
@@ -60,8 +48,8 @@ def _compare(entry: int, one: Judged, first: Judged, seed: int) -> Comparison:
 def _differences(
     shares: Mapping[str, Shares], base: Mapping[str, Shares], seed: int
 ) -> dict[str, Difference]:
-    common = [name for name in shares if name in base and len(base[name])]
-    return {name: _difference(shares[name], base[name], seed, name) for name in common}
+    both = [name for name in shares if name in base and len(base[name])]
+    return {name: _difference(shares[name], base[name], seed, name) for name in both}
 
 
 def _mean_of(right: Mapping[str, Shares], family: str) -> Shares:
@@ -71,5 +59,4 @@ def _mean_of(right: Mapping[str, Shares], family: str) -> Shares:
 def _difference(right_N: Shares, base_N: Shares, seed: int, name: str) -> Difference:
     """Seeded by the name alone: the order and number of conditions change nothing."""
     generator = np.random.default_rng((seed, zlib.crc32(name.encode())))
-    interval = paired_bootstrap(right_N, base_N, generator)
-    return Difference(difference=interval.difference, low=interval.low, high=interval.high)
+    return paired_bootstrap(right_N, base_N, generator)

@@ -7,12 +7,12 @@ from importlib import resources
 from typing import Any
 
 from edge_road.evaluation import lab_plots, plots
-from edge_road.evaluation.comparison import Difference
 from edge_road.evaluation.ood import RULES
 from edge_road.evaluation.page_pictures import Budget, data_uri, examples_of
 from edge_road.evaluation.perturbations import CLEAN, FAMILIES, find_perturbation
 from edge_road.evaluation.report import Entry, Report
 from edge_road.evaluation.scores import Mistake, Score
+from edge_road.evaluation.significance import Difference
 from edge_road.frames import Images
 
 NOT_MEASURED = "–"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from edge_road.config import StrictModel
 from edge_road.errors import DataError
 
 DRAWS = 10_000
@@ -14,9 +13,8 @@ LEVEL = 0.95
 Shares = npt.NDArray[np.generic]
 
 
-@dataclass(frozen=True)
-class Interval:
-    """Accuracy of `a` minus that of `b`, with the interval that holds 95 % of the draws."""
+class Difference(StrictModel):
+    """A share of `a` minus that of `b`, with the interval that holds 95 % of the draws."""
 
     difference: float
     low: float
@@ -30,7 +28,7 @@ class Interval:
 
 def paired_bootstrap(
     correct_a_N: Shares, correct_b_N: Shares, generator: np.random.Generator, draws: int = DRAWS
-) -> Interval:
+) -> Difference:
     """Percentile interval (Efron and Tibshirani, 1993, chapter 13) of the mean difference.
 
     Both answered the same pictures, so pictures are drawn, not answers: what is hard for both
@@ -43,7 +41,7 @@ def paired_bootstrap(
     picked_DV = generator.multinomial(len(gain_N), count_V / len(gain_N), size=draws)
     means_D = picked_DV @ value_V / len(gain_N)
     low, high = np.quantile(means_D, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(gain_N.mean()), float(low), float(high))
+    return Difference(difference=float(gain_N.mean()), low=float(low), high=float(high))
 
 
 def _gains(correct_a_N: Shares, correct_b_N: Shares) -> npt.NDArray[np.float64]:

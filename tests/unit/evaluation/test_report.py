@@ -13,12 +13,13 @@ import pytest
 from edge_road.backends.fake import NAN_COLOR, FakePredictor
 from edge_road.conditions import RSCD_CLASSES, ClassList
 from edge_road.errors import ConfigError
-from edge_road.evaluation.comparison import Comparison, Difference
+from edge_road.evaluation.comparison import Comparison
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.page import render_page
 from edge_road.evaluation.perturbations import SUITES
 from edge_road.evaluation.report import Entry, PictureSet, Report, Subject, load_report, write_report
 from edge_road.evaluation.report_text import as_text
+from edge_road.evaluation.significance import Difference
 from edge_road.frames import Images
 from edge_road.predictor import Predictor
 

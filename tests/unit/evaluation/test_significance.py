@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edge_road.errors import DataError
-from edge_road.evaluation.significance import Interval, paired_bootstrap
+from edge_road.evaluation.significance import Difference, paired_bootstrap
 
 
 def slow_bootstrap(a, b, generator, draws):
@@ -35,7 +35,9 @@ def test_the_interval_is_that_of_a_slow_loop(shares):
 
 def test_equal_answers_differ_by_nothing():
     right = np.arange(50) % 3 > 0
-    assert paired_bootstrap(right, right, np.random.default_rng(0)) == Interval(0.0, 0.0, 0.0)
+    assert paired_bootstrap(right, right, np.random.default_rng(0)) == Difference(
+        difference=0.0, low=0.0, high=0.0
+    )
 
 
 def test_a_clear_gain_is_significant_and_a_tie_of_opposite_mistakes_is_not():
