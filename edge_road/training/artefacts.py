@@ -15,6 +15,7 @@ from edge_road.bundle import Artefact as Shipped
 from edge_road.config import check_settings
 from edge_road.datasets import RoadDataset, open_dataset
 from edge_road.datasets.guess import settings_at
+from edge_road.datasets.undivided import open_undivided
 from edge_road.errors import ConfigError, DataError, suggestion
 from edge_road.evaluation.report import Subject
 from edge_road.predictor import Predictor
@@ -140,8 +141,13 @@ def _is_here(settings: DataSettings) -> bool:
     return path is None or path.expanduser().exists()
 
 
-def open_data_of(artefacts: Sequence[Artefact], settings: DataSettings, *, as_made: bool) -> RoadDataset:
-    """Pictures that suit all artefacts; `as_made`: the very ones that they were made with."""
+def open_data_of(
+    artefacts: Sequence[Artefact], settings: DataSettings, *, as_made: bool, whole: bool = False
+) -> RoadDataset:
+    """Pictures that suit all artefacts; `as_made`: the very ones that they were made with.
+
+    `whole`: others may have classes with too few pictures for three splits, or with none.
+    """
     if as_made and not _is_here(settings):
         raise DataError(
             "the pictures that the model was made with are not here",
@@ -149,7 +155,7 @@ def open_data_of(artefacts: Sequence[Artefact], settings: DataSettings, *, as_ma
             got=f"no {getattr(settings, 'path', '')}",
             fix="say where they are, or which others to judge on, with --data",
         )
-    dataset = open_dataset(settings)
+    dataset = open_dataset(settings) if as_made else _open_others(settings, whole)
     for artefact in artefacts:
         if dataset.classes != artefact.predictor.classes:
             raise DataError(
@@ -167,3 +173,16 @@ def open_data_of(artefacts: Sequence[Artefact], settings: DataSettings, *, as_ma
                 fix="bring the pictures back, or say which ones to judge on with --data",
             )
     return dataset
+
+
+def _open_others(settings: DataSettings, whole: bool) -> RoadDataset:
+    try:
+        return open_dataset(settings)
+    except DataError as error:
+        undivided = open_undivided(settings)
+        if undivided is None:
+            raise
+        if not whole:
+            error.details["to do"] = "judge all of these pictures together: --split all"
+            raise
+        return undivided

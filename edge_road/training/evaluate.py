@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places = [find_place(text) for text in chosen.subjects] or [workspace.newest_run()]
     artefacts = [artefact for place in places for artefact in open_artefacts(place, chosen.precision)]
     settings = data_settings(artefacts, chosen.data)
-    dataset = open_data_of(artefacts, settings, as_made=chosen.data is None)
+    dataset = open_data_of(
+        artefacts, settings, as_made=chosen.data is None, whole=chosen.split == ALL_SPLITS
+    )
     split = choose_pictures(dataset, chosen.split, chosen.images, chosen.seed)
     sizes = dict.fromkeys(artefact.preprocessing for artefact in artefacts)
     prepared = {size: prepare_split(dataset, split, size) for size in sizes}

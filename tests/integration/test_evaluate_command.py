@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import cv2
@@ -316,6 +317,35 @@ def test_no_pictures_and_too_few_are_refused(home: Path, capsys: pytest.CaptureF
     assert evaluate("tiny", "--data", make_photos(home / "few", per_class=1), *QUICK) == 2
     assert "too few pictures" in capsys.readouterr().err
     assert not (home / "reports").exists()
+
+
+@pytest.mark.parametrize("as_table", [False, True])
+def test_others_without_a_class_are_judged_all_together(
+    home: Path, capsys: pytest.CaptureFixture[str], as_table: bool
+) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    summer = make_photos(home / "summer", per_class=2)
+    shutil.rmtree(summer / "icy")
+    if as_table:
+        rows = [f"{path.relative_to(summer)},{path.parent.name}" for path in sorted(summer.glob("*/*"))]
+        summer = summer / "table.csv"
+        summer.write_text("\n".join(["file,label", *rows]))
+    assert evaluate("tiny", "--data", summer, *QUICK) == 2
+    assert "judge all of these pictures together: --split all" in capsys.readouterr().err
+    assert evaluate("tiny", "--data", summer, "--split", "all", *QUICK) == 0
+    assert "No picture of icy" in capsys.readouterr().out
+    report = only_report(home / "reports" / "tiny")
+    assert report.entries[0].evaluation.images_of_class == {"dry": 2, "wet": 2, "icy": 0}
+    assert report.entries[0].evaluation.clean.danger is None
+    assert not report.test_set.as_trained
+
+
+def test_a_misspelt_class_is_no_missing_one(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
+    other = make_photos(home / "other")
+    (other / "icy").rename(other / "Icy")
+    assert evaluate("tiny", "--data", other, "--split", "all", *QUICK) == 2
+    assert "did you mean 'Icy'?" in capsys.readouterr().err
 
 
 def test_grey_and_alpha_pictures_are_judged_like_any_other(home: Path) -> None:
