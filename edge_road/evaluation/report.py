@@ -57,6 +57,10 @@ class PictureSet(StrictModel):
     as_trained: bool
     """False: other data than the subjects were trained, validated and tested on"""
 
+    @property
+    def which(self) -> str:
+        return "all splits" if self.split == "all" else f"the {self.split} split"
+
 
 class Entry(StrictModel):
     subject: Subject

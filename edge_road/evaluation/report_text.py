@@ -13,7 +13,7 @@ _NAME_WIDTH = 26
 
 def as_text(report: Report) -> str:
     lines = [f"[{number}] {entry.title}" for number, entry in enumerate(report.entries, start=1)]
-    lines.append(f"{report.entries[0].evaluation.images} pictures of the {report.test_set.split} split")
+    lines.append(f"{report.entries[0].evaluation.images} pictures of {report.test_set.which}")
     lines += [f"! {note}" for note in report.notes]
     lines += _scores(report)
     for number, entry in enumerate(report.entries, start=1):

@@ -333,7 +333,10 @@ def test_others_without_a_class_are_judged_all_together(
     assert evaluate("tiny", "--data", summer, *QUICK) == 2
     assert "judge all of these pictures together: --split all" in capsys.readouterr().err
     assert evaluate("tiny", "--data", summer, "--split", "all", *QUICK) == 0
-    assert "No picture of icy" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "No picture of icy" in shown
+    assert "4 pictures of all splits" in shown
+    assert "4 pictures of all splits" in (home / "reports" / "tiny" / "report.html").read_text()
     report = only_report(home / "reports" / "tiny")
     assert report.entries[0].evaluation.images_of_class == {"dry": 2, "wet": 2, "icy": 0}
     assert report.entries[0].evaluation.clean.danger is None
