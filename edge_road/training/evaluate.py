@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -42,9 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places = [find_place(text) for text in chosen.subjects] or [workspace.newest_run()]
     artefacts = [artefact for place in places for artefact in open_artefacts(place, chosen.precision)]
     settings = data_settings(artefacts, chosen.data)
-    dataset = open_data_of(
-        artefacts, settings, as_made=chosen.data is None, whole=chosen.split == ALL_SPLITS
-    )
+    dataset = open_data_of(artefacts, settings, as_made=chosen.data is None, whole=chosen.split == ALL_SPLITS)
     split = choose_pictures(dataset, chosen.split, chosen.images, chosen.seed)
     sizes = dict.fromkeys(artefact.preprocessing for artefact in artefacts)
     prepared = {size: prepare_split(dataset, split, size) for size in sizes}
@@ -63,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     report = Report(
         test_set=test_set,
-        notes=_notes(entries, test_set),
+        notes=(*_notes(entries, test_set), *_not_measured(entries, wishes)),
         entries=tuple(entries),
         comparisons=compare_with_first(judged, chosen.seed),
     )
@@ -136,6 +134,18 @@ def _notes(entries: Sequence[Entry], test_set: PictureSet) -> tuple[str, ...]:
         )
     ]
     return tuple(dict.fromkeys(lines))
+
+
+def _not_measured(entries: Sequence[Entry], wishes: Wishes) -> Iterator[str]:
+    """What was asked for, and why it is not there."""
+    for entry in entries:
+        if wishes.ood and entry.ood is None:
+            yield (
+                f"{entry.title}: strange pictures were not judged; this takes the data set that a run was "
+                "trained on, or a bundle, and two pictures or more."
+            )
+        if wishes.lab and entry.lab is None:
+            yield f"{entry.title}: no laboratory, which needs the gradients of a run."
 
 
 def _report_folder(places: Sequence[Path]) -> Path:

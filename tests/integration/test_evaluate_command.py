@@ -256,6 +256,22 @@ def test_strangers_are_told_by_an_artefact_that_brings_its_geometry(
     assert "(read off every other of these pictures)" in capsys.readouterr().out
 
 
+def test_what_was_asked_for_and_cannot_be_measured_is_said(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photos = make_photos(home / "photos")
+    make_bundle(home, FolderData(kind="folder", path=photos))
+    run = make_run(home, recipe_for(photos))
+    others = make_photos(home / "others", per_class=4)
+    asked = ["--data", others, "--perturbations", "", "--ood", "--lab", "2", "--out", home / "both"]
+    assert evaluate("tiny", run, *asked) == 0
+    shown = capsys.readouterr().out
+    assert "tiny-0001, torch float32 on cpu: strange pictures were not judged" in shown
+    assert shown.count("strange pictures were not judged") == 1, "a bundle brings what this takes"
+    assert shown.count("no laboratory, which needs the gradients of a run") == 1
+    assert len(only_report(home / "both").notes) >= 4
+
+
 def test_jobs_do_not_change_the_report(home: Path) -> None:
     make_bundle(home, FolderData(kind="folder", path=make_photos(home / "photos")))
     for jobs in ("1", "2"):
