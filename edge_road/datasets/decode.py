@@ -25,10 +25,18 @@ FOREIGN_SUFFIXES = (
     ".jxl",
     ".dng",
     ".cr2",
+    ".cr3",
     ".nef",
     ".arw",
+    ".rw2",
+    ".orf",
+    ".raf",
+    ".ppm",
+    ".pgm",
+    ".jfif",
 )
-"""pictures too, but of formats that are not read"""
+"""pictures too, but of formats or under names that are not read"""
+VIDEO_SUFFIXES = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm", ".mts")
 LARGEST_FILE_BYTES = 256 * 2**20
 
 

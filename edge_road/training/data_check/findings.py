@@ -30,7 +30,8 @@ KINDS: dict[str, tuple[Level, str]] = {
     "duplicate": ("warning", "The same picture twice in one split"),
     "near_duplicate": ("warning", "Nearly the same picture twice in one split"),
     "unknown_folder": ("warning", "Folders that are no class and are passed by"),
-    "foreign_format": ("warning", "Pictures in a format that is not read and that are passed by"),
+    "loose": ("warning", "Pictures in no folder of a class that are passed by"),
+    "foreign_format": ("warning", "Pictures and videos that are not read and are passed by"),
     "imbalance": ("warning", "Classes of very different size"),
     "label_suspect": ("note", "Labels to look at, the most doubtful first: a ranking, not a verdict"),
 }

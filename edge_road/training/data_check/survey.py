@@ -11,7 +11,7 @@ import numpy as np
 
 from edge_road.conditions import RSCD_CLASSES, STATE_OF_FRICTION, STATES, ClassList
 from edge_road.datasets.csv_index import pictures_root, read_table, splits_of
-from edge_road.datasets.decode import FOREIGN_SUFFIXES
+from edge_road.datasets.decode import FOREIGN_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from edge_road.datasets.draws import stratified_splits
 from edge_road.datasets.folder import files_below
 from edge_road.datasets.index import SPLITS, Fault, Labels, RoadDataset, Split
@@ -72,6 +72,7 @@ def _folder(settings: FolderData, path: Path, findings: list[Finding]) -> RoadDa
         for name in classes.names
     ]
     findings += [finding for name in there for finding in _foreign_formats(path, name)]
+    findings += _loose_pictures(path)
     splits = _or_all_in_train(lambda: stratified_splits(keys, classes, settings, path), keys, findings)
     return files_below(path, classes, splits)
 
@@ -87,9 +88,22 @@ def _foreign_folder(path: Path, name: str, classes: ClassList) -> Finding:
 
 def _foreign_formats(path: Path, name: str) -> list[Finding]:
     return [
-        Finding("foreign_format", f"{name}/{image}", "left out; save it as JPEG or PNG")
-        for image in image_names(path / name, FOREIGN_SUFFIXES)
+        Finding("foreign_format", f"{name}/{file}", f"left out; {_how_to_read(file)}")
+        for file in image_names(path / name, (*FOREIGN_SUFFIXES, *VIDEO_SUFFIXES))
     ]
+
+
+def _how_to_read(file: str) -> str:
+    if file.lower().endswith(VIDEO_SUFFIXES):
+        return "save frames of it as JPEG or PNG"
+    return "rename it to .jpg" if file.lower().endswith(".jfif") else "save it as JPEG or PNG"
+
+
+def _loose_pictures(path: Path) -> list[Finding]:
+    """Beside the folders of the classes."""
+    names = (entry.name for entry in path.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    loose = sorted(name for name in names if name.lower().endswith(IMAGE_SUFFIXES))
+    return [Finding("loose", name, "left out; move it into the folder of its class") for name in loose]
 
 
 def _or_all_in_train(

@@ -201,14 +201,20 @@ def test_the_real_roads_have_no_bad_file(shared_data: Path) -> None:
     assert report.bad_files == 0
 
 
-def test_photographs_of_formats_that_are_not_read_are_named_and_not_passed_by_in_silence(
-    tmp_path: Path,
-) -> None:
+def test_what_is_not_read_is_named_and_not_passed_by_in_silence(tmp_path: Path) -> None:
     make_folders(tmp_path, dry=20, wet=20, icy=20)
-    for name in ("IMG_1.HEIC", "scan.tiff", "notes.txt"):
-        (tmp_path / "icy" / name).write_bytes(b"x")
+    left_out = {
+        "icy/IMG_1.HEIC": "left out; save it as JPEG or PNG",
+        "icy/scan.tiff": "left out; save it as JPEG or PNG",
+        "icy/saved.JFIF": "left out; rename it to .jpg",
+        "icy/drive.MP4": "left out; save frames of it as JPEG or PNG",
+        "unsorted.jpg": "left out; move it into the folder of its class",
+    }
+    for name in (*left_out, "icy/notes.txt", ".hidden.jpg"):
+        (tmp_path / name).write_bytes(b"x")
     report = check(tmp_path)
-    assert found(report) == {("foreign_format", "icy/IMG_1.HEIC"), ("foreign_format", "icy/scan.tiff")}
+    assert {finding.file: finding.reason for finding in report.findings} == left_out
+    assert {kind for kind, _ in found(report)} == {"foreign_format", "loose"}
     assert (report.pictures, report.bad_files, report.refused) == (60, 0, False)
 
 
