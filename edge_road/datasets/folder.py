@@ -16,6 +16,10 @@ from edge_road.errors import DataError, nearest
 from edge_road.frames import Image
 from edge_road.recipe_data import FolderData
 
+ONE_LEVEL_UP = (
+    "put the folders of the classes side by side, or write a table with file,label,split (docs/data.md)"
+)
+
 
 def open_folder(settings: FolderData, path: Path) -> RoadDataset:
     classes = ClassList(settings.classes)
@@ -45,7 +49,7 @@ def _keys_of_class(path: Path, name: str) -> list[str]:
             where=path,
             got=", ".join(present) or "no folders",
             expected=name,
-            fix=_how_to_name(name, nearest(name, present)),
+            fix=_one_level_down(path, name, present) or _how_to_name(name, nearest(name, present)),
         )
     keys = [f"{name}/{image}" for image in image_names(path / name)]
     if not keys:
@@ -55,6 +59,15 @@ def _keys_of_class(path: Path, name: str) -> list[str]:
             expected="files that end in " + ", ".join(IMAGE_SUFFIXES),
         )
     return keys
+
+
+def _one_level_down(path: Path, name: str, present: list[str]) -> str | None:
+    """train/dry/ and test/dry/, or drive1/dry/ and drive2/dry/."""
+    around = [folder for folder in present if name in folders_in(path / folder)]
+    if not around:
+        return None
+    listed = ", ".join(around[:3]) + (", ..." if len(around) > 3 else "")
+    return f"'{name}' lies in {listed}; {ONE_LEVEL_UP}"
 
 
 def _how_to_name(name: str, present: str | None) -> str:

@@ -35,7 +35,7 @@ def guess_kind(path: Path) -> str:
     """By what lies there: a table, RSCD's folders, shards, CIFAR-10, SVHN; else class folders."""
     if path.is_file():
         return "csv"
-    if all((path / folder).is_dir() for folder in FOLDERS.values()):
+    if all((path / folder).is_dir() for folder in FOLDERS.values()) or _is_part_of_rscd(path):
         return "rscd"
     marks = {"shards": SHARDS_FILE, "cifar10": TEST_FILE, "svhn": FILES["test"]}
     return next((kind for kind, name in marks.items() if (path / name).is_file()), "folder")
@@ -62,6 +62,12 @@ def guess_classes(path: Path) -> tuple[str, ...]:
     """The folders that are named like a class; dry, wet and icy when there are no finer ones."""
     known = tuple(name for name in folders_in(path) if _is_class(name))
     return STATES if set(known) <= set(STATES) else known
+
+
+def _is_part_of_rscd(path: Path) -> bool:
+    """What lacks the other folders shall be told so; `train/dry/` is another's way to split."""
+    train = path / FOLDERS["train"]
+    return train.is_dir() and set(STATES).isdisjoint([*folders_in(path), *folders_in(train)])
 
 
 def _is_class(name: str) -> bool:

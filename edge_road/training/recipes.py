@@ -7,8 +7,9 @@ from pathlib import Path
 
 import tomli_w
 
+from edge_road.conditions import STATES
 from edge_road.config import load_settings
-from edge_road.datasets.guess import guess_kind
+from edge_road.datasets.guess import guess_classes, guess_kind
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import SyntheticData
 from edge_road.run_record import RECIPE_FILE
@@ -63,9 +64,13 @@ def _shortcuts(wishes: Wishes, recipe: Recipe) -> list[str]:
     """As overrides; a section keeps its other keys when its kind stays."""
     overrides = []
     if wishes.data is not None:
-        kind = "rscd" if (wishes.data / "train").is_dir() else guess_kind(wishes.data)
+        path = _absolute(Path.cwd(), wishes.data)
+        kind = guess_kind(path)
         overrides += [] if recipe.data.kind == kind else [f"data={{kind = '{kind}'}}"]
-        overrides.append(f"data.path={_quoted(_absolute(Path.cwd(), wishes.data))}")
+        overrides.append(f"data.path={_quoted(path)}")
+        if kind == "folder" and path.is_dir() and "classes" not in recipe.data.model_fields_set:
+            classes = guess_classes(path)  # as `edge-road data check` reads them
+            overrides += [] if classes == STATES else [f"data.classes={list(classes)}"]
     if wishes.method is not None and wishes.method != recipe.method.name:
         overrides.append(f"method={{name = {_quoted(wishes.method)}}}")
     if wishes.weights is not None:

@@ -13,7 +13,7 @@ from edge_road.conditions import RSCD_CLASSES, STATE_OF_FRICTION, STATES, ClassL
 from edge_road.datasets.csv_index import pictures_root, read_table, splits_of
 from edge_road.datasets.decode import FOREIGN_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from edge_road.datasets.draws import stratified_splits
-from edge_road.datasets.folder import files_below
+from edge_road.datasets.folder import ONE_LEVEL_UP, files_below
 from edge_road.datasets.index import SPLITS, Fault, Labels, RoadDataset, Split
 from edge_road.datasets.listing import check_folder, folders_in, image_names
 from edge_road.datasets.opening import open_dataset
@@ -80,6 +80,8 @@ def _folder(settings: FolderData, path: Path, findings: list[Finding]) -> RoadDa
 def _foreign_folder(path: Path, name: str, classes: ClassList) -> Finding:
     count = len(image_names(path / name))
     left_out = "its one picture is left out" if count == 1 else f"its {count} pictures are left out"
+    if not set(classes.names).isdisjoint(folders_in(path / name)):
+        return Finding("unknown_folder", name, f"{left_out}; {ONE_LEVEL_UP}")
     for known in (classes.names, KNOWN_NAMES):
         if match := difflib.get_close_matches(name.lower(), known, n=1, cutoff=_TYPO_LIKENESS):
             return Finding("label_typo", name, f"{left_out}; did you mean '{match[0]}'?")

@@ -228,3 +228,12 @@ def test_a_folder_of_another_spelling_is_to_be_renamed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'dry' has no folder") as error:
         open_folders(tmp_path)
     assert "rename it to 'dry'" in error.value.details["to do"]
+
+
+def test_classes_one_level_down_are_told_from_missing_ones(tmp_path: Path) -> None:
+    for split in ("train", "val", "test"):
+        make_folders(tmp_path / split, dry=3, wet=3, icy=3)
+    with pytest.raises(DataError) as caught:
+        open_folders(tmp_path)
+    assert "'dry' lies in test, train, val; put the folders" in caught.value.details["to do"]
+    assert "file,label,split" in caught.value.details["to do"]

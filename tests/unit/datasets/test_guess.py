@@ -43,6 +43,12 @@ def test_kinds_are_told_apart(tmp_path: Path) -> None:
         guess_data(tmp_path / "nowhere")
 
 
+def test_a_part_of_rscd_is_told_from_class_folders_in_train_and_test(tmp_path: Path) -> None:
+    assert guess_kind(make(tmp_path / "part", "train/dry_mud", "vali_20k")) == "rscd"
+    assert guess_kind(make(tmp_path / "split", "train/dry", "test/dry")) == "folder"
+    assert guess_kind(make(tmp_path / "trains", "dry", "wet", "icy", "train")) == "folder"
+
+
 def test_another_place_is_read_like_the_first_when_it_is_of_its_kind(tmp_path: Path) -> None:
     rscd = make(tmp_path / "rscd", *FOLDERS.values())
     roads = make(tmp_path / "roads", "dry")

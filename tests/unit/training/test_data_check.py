@@ -102,6 +102,13 @@ def test_misspelt_folders_empty_classes_and_imbalance_are_named(tmp_path: Path) 
     assert report.refused
 
 
+def test_classes_that_lie_in_train_and_test_are_said_to_lie_there(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        make_folders(tmp_path / split, dry=1, wet=1, icy=1)
+    reasons = {finding.file: finding.reason for finding in check(tmp_path).findings}
+    assert reasons["train"].startswith("its 3 pictures are left out; put the folders of the classes side by")
+
+
 def test_a_class_too_small_for_three_splits_is_named(tmp_path: Path) -> None:
     make_folders(tmp_path, dry=6, wet=6, icy=2)
     report = check(tmp_path)

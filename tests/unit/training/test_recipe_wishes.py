@@ -75,6 +75,19 @@ def test_a_tree_with_train_is_rscd_and_replaces_the_section(recipe: str, tmp_pat
     assert data == RscdData(kind="rscd", path=tmp_path / "here" / "rscd")
 
 
+def test_finer_class_folders_are_read_as_data_check_reads_them(recipe: str, tmp_path: Path) -> None:
+    for name in ("dry", "wet", "water", "ice"):
+        (tmp_path / "here" / "roads" / name).mkdir(parents=True)
+    data = read_recipe(Wishes(recipe=recipe, data=Path("roads"))).data
+    assert isinstance(data, FolderData)
+    assert data.classes == ("dry", "ice", "water", "wet")
+    named = Path(recipe)
+    named.write_text(named.read_text().replace("validation", 'classes = ["wet", "dry"]\nvalidation'))
+    data = read_recipe(Wishes(recipe=recipe, data=Path("roads"))).data
+    assert isinstance(data, FolderData)
+    assert data.classes == ("wet", "dry"), "the recipe's word goes first"
+
+
 def test_a_folder_name_with_quotes_and_spaces_survives(recipe: str, tmp_path: Path) -> None:
     data = read_recipe(Wishes(recipe=recipe, data=Path('it\'s "mine" = ours'))).data
     assert isinstance(data, FolderData)
