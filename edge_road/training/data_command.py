@@ -15,6 +15,7 @@ from edge_road.datasets.guess import guess_data
 from edge_road.datasets.opening import open_dataset
 from edge_road.errors import ConfigError
 from edge_road.files import check_writable
+from edge_road.logs import safe_text
 from edge_road.recipe_data import DataSettings, RscdData
 from edge_road.training.command_line import whole_number
 from edge_road.training.data_check.findings import KINDS, CheckReport
@@ -89,7 +90,7 @@ def _text(report: CheckReport) -> str:
     for kind, found in report.by_kind.items():
         level, title = KINDS[kind]
         lines.append(f"  {level:<8}{len(found):>6}  {title}")
-        lines += [f"{'':18}{finding.file}: {finding.reason}" for finding in found[:3]]
+        lines += [f"{'':18}{safe_text(finding.file)}: {safe_text(finding.reason)}" for finding in found[:3]]
     if report.refused:
         lines.append(
             f"refused: at most {report.limit:.1%} of the pictures may be bad, and no class as a whole"

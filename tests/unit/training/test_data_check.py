@@ -240,3 +240,14 @@ def test_a_limit_that_is_no_number_is_answered_with_what_it_should_be(
         cli.main(["data", "check", "x", "--limit", "many"])
     assert left.value.code == 2
     assert "a share from 0 to 1, not many" in capsys.readouterr().err
+
+
+def test_a_file_name_cannot_move_the_cursor_or_forge_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_folders(tmp_path / "set", dry=6, wet=6, icy=6)
+    (tmp_path / "set" / "dry" / "a\x1b[2J\n  error none.jpg").write_bytes(b"x")
+    cli.main(["data", "check", str(tmp_path / "set"), "--out", str(tmp_path / "out")])
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert r"dry/a\x1b[2J\x0a  error none.jpg: neither JPEG" in shown
