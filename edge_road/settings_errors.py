@@ -28,13 +28,15 @@ class Origin:
     text: str
     overrides: Sequence[str]
 
-    def place_of(self, place: Place) -> object:
-        for override in reversed(self.overrides):  # the last one counts
-            key = override.partition("=")[0].strip()
+    def place_of(self, place: Place, keys: Place) -> object:
+        given = [override.partition("=")[0].strip() for override in self.overrides]
+        inside = dict.fromkeys(safe_text(key) for key in given if _lies_in(_names(key), keys))
+        changed = f", with {', '.join(inside)} of the command line" if inside else ""
+        for key in reversed(given):  # the last one counts
             if _leads_to(_names(key), place):
-                return f"the command line: {safe_text(key)}"
+                return f"the command line: {safe_text(key)}{changed}"
         line = _line_of(self.text, place)
-        return f"{self.where}:{line}" if line else self.where
+        return f"{self.where}:{line}{changed}" if line else f"{self.where}{changed}"
 
 
 def as_config_error(kind: type[BaseModel], error: ValidationError, origin: Origin) -> ConfigError:
@@ -44,7 +46,7 @@ def as_config_error(kind: type[BaseModel], error: ValidationError, origin: Origi
     fault = explain(kind, first, ".".join(map(str, keys)) or kind.__name__)
     return ConfigError(
         fault.what + (f" (and {len(others)} more)" if others else ""),
-        where=origin.place_of(first["loc"]),
+        where=origin.place_of(first["loc"], keys),
         got=fault.got,
         expected=fault.expected,
         fix=f"did you mean '{fault.nearest}'?" if fault.nearest else None,
@@ -105,12 +107,26 @@ def _wrong_word(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
     return _any_fault(kind, error, key)._replace(nearest=match)
 
 
+def _no_list(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    return _Fault(f"'{key}' is a list", _shown(error["input"]), 'values in brackets, as [1, 2] or ["a", "b"]')
+
+
+def _no_section(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    fields = list(_located(kind, error["loc"])[0].model_fields)
+    first = next((name for name in ("kind", "name") if name in fields), fields[0])
+    return _Fault(f"'{key}' is a section", _shown(error["input"]), f"keys of it, as {key}.{first}")
+
+
 _EXPLANATIONS = {
     "extra_forbidden": _unknown_key,
     "union_tag_invalid": _unknown_choice,
     "union_tag_not_found": _missing_choice,
     "string_pattern_mismatch": _wrong_form,
     "literal_error": _wrong_word,
+    "tuple_type": _no_list,
+    "list_type": _no_list,
+    "model_type": _no_section,
+    "model_attributes_type": _no_section,
 }
 
 
@@ -149,6 +165,10 @@ def _leads_to(path: Place, place: Place) -> bool:
     """A place also names the tags that chose between models, which stand in no path."""
     rest = iter(place)
     return path[:1] == place[:1] and all(name in rest for name in path)
+
+
+def _lies_in(path: Place, keys: Place) -> bool:
+    return 0 < len(keys) < len(path) and path[: len(keys)] == keys
 
 
 def _section_of(kind: type[BaseModel], error: ErrorDetails) -> type[BaseModel]:

@@ -112,6 +112,32 @@ def test_a_bad_override_is_blamed_on_the_command_line_and_not_on_a_line_of_the_f
     assert "trial.toml" not in str(error.value)
 
 
+def test_keys_that_do_not_fit_name_the_section_and_what_the_command_line_changed_in_it(
+    tmp_path: Path,
+) -> None:
+    path = recipe_file(tmp_path, '[data]\nkind = "folder"\npath = "."\n')
+    with pytest.raises(ConfigError, match="must leave 10 %") as error:
+        load_settings(Recipe, path, ["data.validation=0.9", "training.epochs=4"])
+    assert error.value.details["where"] == f"{path}:2, with data.validation of the command line"
+
+
+@pytest.mark.parametrize(
+    ("override", "what", "expected"),
+    [
+        ("method=softmax", "'method' is a section", "method.name"),
+        ("input=64", "'input' is a section", "input.height"),
+        ("input.crop=0.5", "'input.crop' is a section", "input.crop.left"),
+        ("optimizer.milestones=3", "'optimizer.milestones' is a list", "[1, 2]"),
+    ],
+)
+def test_a_value_in_place_of_a_section_or_a_list_is_told_how_these_are_written(
+    tmp_path: Path, override: str, what: str, expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=what) as error:
+        load_settings(Recipe, recipe_file(tmp_path, ""), [override])
+    assert expected in error.value.details["expected"]
+
+
 def test_of_two_overrides_of_one_key_the_one_that_counts_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the command line: training\.epochs\n") as error:
         load_settings(Recipe, recipe_file(tmp_path, ""), ["training.epochs=-1", "training.epochs=0"])
