@@ -49,13 +49,13 @@ def find_recipe(wishes: Wishes) -> Path:
 
 
 def with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
-    """So that a recipe means the same wherever its copy lies."""
+    """So that a recipe means the same wherever its copy lies; what is absolute stays, also as a link."""
     changed: dict[str, object] = {}
     if not isinstance(recipe.data, SyntheticData):
-        path = _absolute(base, recipe.data.path)
+        path = _kept_or_absolute(base, recipe.data.path)
         changed["data"] = recipe.data.model_copy(update={"path": path})
     if recipe.model.weights not in _NOT_FILES:
-        weights = str(_absolute(base, recipe.model.weights))
+        weights = str(_kept_or_absolute(base, recipe.model.weights))
         changed["model"] = recipe.model.model_copy(update={"weights": weights})
     return recipe.model_copy(update=changed)
 
@@ -87,6 +87,10 @@ def _from_here(override: str) -> str:
     if key not in ("data.path", "model.weights") or value in _NOT_FILES:
         return override
     return f"{key}={_quoted(_absolute(Path.cwd(), value))}"
+
+
+def _kept_or_absolute(base: Path, path: str | Path) -> Path:
+    return Path(path) if Path(path).is_absolute() else _absolute(base, path)
 
 
 def _absolute(base: Path, path: str | Path) -> Path:

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from edge_road.config import load_settings
+from edge_road.config import load_settings, write_settings
 from edge_road.errors import ConfigError
 from edge_road.recipe import Recipe
 from edge_road.recipe_data import FolderData, RscdData, SyntheticData
 from edge_road.recipe_method import DiscriminativeMethod
+from edge_road.run_record import RECIPE_FILE
 from edge_road.training.recipes import Wishes, read_recipe
 from edge_road.workspace import shipped
 
@@ -73,6 +74,17 @@ def test_a_tree_with_train_is_rscd_and_replaces_the_section(recipe: str, tmp_pat
     (tmp_path / "here" / "rscd" / "train").mkdir(parents=True)
     data = read_recipe(Wishes(recipe=recipe, data=Path("rscd"))).data
     assert data == RscdData(kind="rscd", path=tmp_path / "here" / "rscd")
+
+
+def test_a_run_goes_on_when_a_link_to_its_pictures_lies_where_they_were(tmp_path: Path) -> None:
+    run, photos = tmp_path / "run", tmp_path / "photos"
+    run.mkdir()
+    photos.mkdir()
+    begun = read_recipe(Wishes(recipe="road_small", data=photos))
+    write_settings(begun, run / RECIPE_FILE)
+    photos.rename(tmp_path / "other-disk")
+    photos.symlink_to(tmp_path / "other-disk")
+    assert read_recipe(Wishes(run=run)) == begun
 
 
 def test_finer_class_folders_are_read_as_data_check_reads_them(recipe: str, tmp_path: Path) -> None:
