@@ -25,7 +25,7 @@ def check_folder(path: Path, what: str) -> None:
         raise DataError(
             f"{what} is not there" if not path.exists() else f"{what} is not a folder",
             where=path,
-            fix="if it moved, name its place on the command line (--data), or `path` in the recipe's [data]",
+            fix="if it moved, give --data, `path` in the recipe's [data], or a link at its old place",
         )
 
 

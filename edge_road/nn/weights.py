@@ -18,7 +18,7 @@ from edge_road.nn.backbone import TORCHVISION, Backbone
 Tensors = Mapping[str, Tensor]
 _NAMED_PER_KIND = 3
 _PICKLED = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
-_LOCAL_FILE = 'give a local file: model.weights = "<path>.safetensors", or "none" to start from scratch'
+_LOCAL_FILE = "give a local file: --weights FILE.safetensors, or --weights none to start from scratch"
 
 
 def read_tensors(path: Path) -> Tensors:

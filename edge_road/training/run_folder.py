@@ -105,7 +105,7 @@ def _refuse_other_recipe(run: Path, found: Recipe, wanted: Recipe) -> None:
             where=run / RECIPE_FILE,
             got=", ".join(f"{key} = {ours.get(key)}" for key in different),
             expected=", ".join(f"{key} = {theirs.get(key)}" for key in different),
-            fix="leave out --run to start a new run, or give only --run to continue this one",
+            fix="leave out --run or --resume to start a new run, or give nothing else to continue this one",
         )
 
 

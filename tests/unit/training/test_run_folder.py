@@ -64,6 +64,7 @@ def test_another_recipe_is_refused_and_the_differences_are_named(tmp_path: Path)
         pass
     assert "training.epochs = 5" in error.value.details["got"]
     assert "training.epochs = 3" in error.value.details["expected"]
+    assert "--run or --resume" in error.value.details["to do"]
     assert load_recipe(run) == RECIPE
 
 
