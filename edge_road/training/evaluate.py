@@ -191,7 +191,12 @@ def _add_subjects(add: Callable[..., object]) -> None:
     )
     other = "judge on other pictures: class folders, a table, shards, RSCD (default: the recipe's)"
     add("--data", type=Path, metavar="PATH", help=other)
-    add("--split", choices=(*SPLITS, ALL_SPLITS), default="test", help="default: test")
+    add(
+        "--split",
+        choices=(*SPLITS, ALL_SPLITS),
+        default="test",
+        help="default: test; all: also of classes with few or none",
+    )
     add("--images", type=whole_number(1), metavar="N", help="at most so many pictures, drawn by the seed")
     where = "of the report (default: the run's, or in reports/)"
     add("--out", type=Path, metavar="DIR", help=where)
