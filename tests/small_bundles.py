@@ -23,6 +23,7 @@ def write_small_bundle(
     size: Size = (32, 32),
     features: int = 3,
     logits_NC: Floats | None = None,
+    smoke_limits: dict[str, float] | None = None,
 ) -> str:
     """A complete bundle around an ONNX model; `logits_NC` replaces the true outputs of the probe frames."""
     predictor = OnnxPredictor(model, ClassList(classes), size, name="small")
@@ -48,7 +49,7 @@ def write_small_bundle(
         outputs={"probabilities": (len(classes),), "logits": (len(classes),), "features": (features,)},
         artefacts={"float32": artefact},
         calibration=None,
-        smoke_limits={},
+        smoke_limits=smoke_limits or {},
         method="softmax",
         seed=0,
         recipe={},

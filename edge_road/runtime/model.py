@@ -126,7 +126,8 @@ def _engine_or_onnx(bundle: Bundle, vehicle: Vehicle) -> LoadedModel:
 
 def _open(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> LoadedModel:
     bundle.artefact(candidate.precision)
-    return _loaded(bundle, _predictor(bundle, candidate, vehicle), candidate.precision)
+    batch = max(1, len(vehicle.regions))
+    return _loaded(bundle, open_predictor(bundle, candidate, vehicle.threads, batch), candidate.precision)
 
 
 def _loaded(bundle: Bundle, predictor: Predictor, precision: Precision) -> LoadedModel:
@@ -143,8 +144,7 @@ def _loaded(bundle: Bundle, predictor: Predictor, precision: Precision) -> Loade
     )
 
 
-def _predictor(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> Predictor:
-    batch = max(1, len(vehicle.regions))
+def open_predictor(bundle: Bundle, candidate: Candidate, threads: int, batch: int = 1) -> Predictor:
     if candidate.backend == "tensorrt":
         from edge_road.backends.engine_life import open_engine
         from edge_road.backends.engine_store import store_of
@@ -153,7 +153,7 @@ def _predictor(bundle: Bundle, candidate: Candidate, vehicle: Vehicle) -> Predic
     from edge_road.backends.onnxrt import OnnxPredictor
 
     providers = PROVIDERS[candidate.backend]
-    return OnnxPredictor.from_bundle(bundle, candidate.precision, vehicle.threads, providers, batch)
+    return OnnxPredictor.from_bundle(bundle, candidate.precision, threads, providers, batch)
 
 
 def _fake() -> LoadedModel:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edge_road import workspace
-from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.bundle import MODEL_FILES, Bundle, Precision, load_bundle
 from edge_road.errors import BundleError, ConfigError, GateRefused
 from edge_road.evaluation.smoke import SmokeVerdict, smoke_accuracies
+from edge_road.runtime.model import PRECISIONS, Candidate, open_predictor
 
 SCHEMA = "edge_road.smoke/1"
 Verdicts = Mapping[Precision, SmokeVerdict]
@@ -21,7 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     bundle = load_bundle(chosen.bundle or workspace.newest_bundle())
     precisions = [chosen.precision] if chosen.precision else list(bundle.manifest.artefacts)
-    verdicts = {precision: smoke(bundle, precision, chosen.threads) for precision in precisions}
+    verdicts = {
+        precision: smoke(bundle, Candidate(chosen.backend, precision), chosen.threads)
+        for precision in precisions
+    }
     print(_as_json(bundle, verdicts) if chosen.json else _as_table(verdicts))
     failed = {precision: verdict for precision, verdict in verdicts.items() if not verdict.passed}
     if failed:
@@ -35,12 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def smoke(bundle: Bundle, precision: Precision = "float32", threads: int = 2) -> SmokeVerdict:
+def smoke(bundle: Bundle, candidate: Candidate, threads: int) -> SmokeVerdict:
     """Run every test that the bundle's manifest sets a limit for."""
     limits = bundle.manifest.smoke_limits
     if not limits:
         raise BundleError("the bundle sets no limits for the self-test", where=bundle.path)
-    predictor = OnnxPredictor.from_bundle(bundle, precision=precision, threads=threads)
+    predictor = open_predictor(bundle, candidate, threads)
     try:
         accuracies = smoke_accuracies(predictor, bundle.probe(), tests=limits)
     except ConfigError as error:
@@ -62,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("bundle", nargs="?", type=Path, metavar="BUNDLE", help="default: the newest bundle")
     parser.add_argument(
         "--precision", choices=tuple(MODEL_FILES), help="only this model (default: every one of the bundle)"
+    )
+    parser.add_argument(
+        "--backend", choices=tuple(PRECISIONS), default="onnx", help="what runs it (default: %(default)s)"
     )
     parser.add_argument("--threads", type=_threads, default=2, help="of the processor (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")

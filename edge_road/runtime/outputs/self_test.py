@@ -16,6 +16,8 @@ from edge_road.runtime.status import Status
 from edge_road.runtime.vehicle import Vehicle
 
 LONGEST_S = 120.0
+ON = {"CPU": "onnx", "CUDA": "onnx_cuda", "Tensorrt": "onnx_tensorrt"}
+"""the backend, by the last word of its predictor's name"""
 
 
 class SelfTest:
@@ -36,7 +38,8 @@ class SelfTest:
             return {"error": "one is running" if self._running else "there is no bundle"}
         self._running = True
         try:
-            result = await _result(vehicle.bundle, precision_of(self._status.predictor) or vehicle.precision)
+            backend, precision = _on_duty(self._status.predictor, vehicle)
+            result = await _result(vehicle.bundle, backend, precision)
         except asyncio.CancelledError:
             return {"error": "the daemon ends"}
         finally:
@@ -46,14 +49,17 @@ class SelfTest:
         return result
 
 
-def precision_of(predictor: str) -> str | None:
+def _on_duty(predictor: str, vehicle: Vehicle) -> tuple[str, str]:
     """What a predictor's name says, e.g. `onnx int8 on CPU`: `auto` chooses, and an engine may not serve."""
-    return next((word for word in predictor.split() if word in get_args(Precision)), None)
+    words = predictor.split()
+    precision = next((word for word in words if word in get_args(Precision)), vehicle.precision)
+    backend = "tensorrt" if predictor.startswith("tensorrt") else ON.get(words[-1] if words else "", "onnx")
+    return backend, precision
 
 
-async def _result(bundle: Path, precision: str) -> dict[str, Any]:
+async def _result(bundle: Path, backend: str, precision: str) -> dict[str, Any]:
     """Of the model that is on duty."""
-    words = ["smoke", str(bundle), "--json", "--threads", "1", "--precision", precision]
+    words = ["smoke", str(bundle), "--json", "--threads", "1", "--backend", backend, "--precision", precision]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
