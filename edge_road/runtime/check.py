@@ -8,6 +8,7 @@ from __future__ import annotations
 from edge_road.clock import Clock, clock_of_speed
 from edge_road.errors import CameraError
 from edge_road.frames import Frame
+from edge_road.runtime.decision import DecisionSettings, rules_for
 from edge_road.runtime.lock import owner_of
 from edge_road.runtime.model import load_model
 from edge_road.runtime.outputs.opening import check_output
@@ -30,7 +31,7 @@ def check_vehicle(vehicle: Vehicle) -> int:
             f"source   {source.description}: not opened, the daemon that runs (process {daemon}) may need it"
         )
     else:
-        print(f"source   {_check_source(source, clock)}")
+        print(f"source   {_check_source(source, clock)}{_too_slow(source.period_s, vehicle.decision)}")
     for settings in vehicle.outputs:
         print(f"output   {check_output(settings, daemon)}")
     return 0
@@ -44,6 +45,11 @@ def _check_source(source: Source, clock: Clock) -> str:
         source.close()
     height, width = frame.pixels.shape[:2]
     return f"{source.description}: {width} x {height} at {1 / source.period_s:.4g} fps"
+
+
+def _too_slow(period_s: float, settings: DecisionSettings) -> str:
+    fresh_s = rules_for(settings, 1.0, period_s).fresh_ns / 1e9
+    return f"; a state holds for {fresh_s:g} s, so it is unknown between pictures" * (period_s > fresh_s)
 
 
 def _first_frame(source: Source, clock: Clock, deadline_ns: int) -> Frame:

@@ -20,7 +20,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run"))
 
 
-def vehicle(messages: Path, source: dict[str, str]) -> Vehicle:
+def vehicle(messages: Path, source: dict[str, object]) -> Vehicle:
     outputs = [{"path": str(messages)}]
     return Vehicle.model_validate({"vehicle": "van", "backend": "fake", "source": source, "outputs": outputs})
 
@@ -31,6 +31,14 @@ def test_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     check_vehicle(vehicle(messages, {"kind": "pattern"}))
     assert f"{messages}: can be made" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("fps", "said"), [(1, True), (2, False)])
+def test_a_camera_slower_than_a_state_holds_is_told(
+    fps: float, said: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_vehicle(vehicle(tmp_path / "m.jsonl", {"kind": "pattern", "fps": fps}))
+    assert ("a state holds for 0.9 s, so it is unknown between pictures" in capsys.readouterr().out) is said
 
 
 def test_beside_the_daemon_its_camera_and_its_file_are_left_alone(

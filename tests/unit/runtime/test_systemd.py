@@ -82,3 +82,10 @@ def test_the_service_may_open_what_the_daemon_opens(root: Path) -> None:
     lines = (root / "runtime" / "systemd" / "edge-road.service").read_text().splitlines()
     assert "DeviceAllow=char-video4linux rw" in lines
     assert "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_CAN" in lines
+
+
+def test_the_service_never_gives_up(root: Path) -> None:
+    """An address that comes up late at boot looks like a wrong setting (exit code 2)."""
+    lines = (root / "runtime" / "systemd" / "edge-road.service").read_text().splitlines()
+    assert {"Restart=on-failure", "StartLimitIntervalSec=0"} <= set(lines)
+    assert not any(line.startswith("RestartPreventExitStatus") for line in lines)
