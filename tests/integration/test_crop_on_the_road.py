@@ -45,9 +45,12 @@ def test_a_new_crop_is_taken_up_without_losing_an_event(tmp_path: Path) -> None:
     log = {"path": str(tmp_path / "log.jsonl"), "events": True}
     outputs = [{"kind": "json_lines", "path": "-"}, {"kind": "json_lines", **log}, page]
     vehicle = {**pattern_vehicle(("wet", 600.0)), "outputs": outputs}
+    patient = httpx.HTTPTransport(verify=False, retries=8)  # the first state may be there before the page
     with Daemon(tmp_path, vehicle=vehicle) as daemon:
         daemon.wait_for_state("wet", timeout_s=PATIENCE_S)
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", verify=False, timeout=PATIENCE_S) as client:
+        with httpx.Client(
+            base_url=f"http://127.0.0.1:{port}", transport=patient, timeout=PATIENCE_S
+        ) as client:
             answer = client.post(
                 "/setup",
                 json={"region": "track", "crop": CROP},
