@@ -48,6 +48,8 @@ class GrownModel(StrictModel):
         return {key: value for key, value in values.items() if key not in new or value != new[key]}
 
 
+LONGEST_TEXT = 2**20
+"""of a file of settings; a device has no end"""
 Settings = TypeVar("Settings", bound=StrictModel)
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
@@ -114,8 +116,12 @@ def settings_digest(settings: StrictModel) -> str:
 
 def read_settings_text(kind: type[StrictModel], path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(LONGEST_TEXT + 1)
+        if len(text) > LONGEST_TEXT:
+            raise ValueError(f"more than {LONGEST_TEXT >> 20} MB")
+        return text
+    except (OSError, ValueError) as error:  # also what is no text
         siblings = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
         match = None if path.name in siblings else nearest(path.name, siblings)
         raise ConfigError(

@@ -65,6 +65,11 @@ def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:
         load_settings(Recipe, tmp_path / "trail.toml")
 
 
+def test_a_file_without_an_end_is_not_read_into_memory() -> None:
+    with pytest.raises(ConfigError, match="more than 1 MB"):
+        load_settings(Vehicle, Path("/dev/zero"))
+
+
 def test_overrides_take_toml_values_and_bare_words(tmp_path: Path) -> None:
     overrides = [
         "training.epochs=3",
