@@ -39,11 +39,7 @@ def class_by_class(q_BD: Tensor, noisy_BD: Tensor, labels_B: Tensor, W: Tensor, 
         centroid_D = q_BD[own].mean(dim=0)
         far = ((centroid_D - q_BD[own]).norm(dim=1) - 0.5).clamp(min=0).square().mean()
         noisy = ((centroid_D - noisy_BD[own]).norm(dim=1) - 0.5).clamp(min=0).square().mean()
-        logits_C = W @ centroid_D + b
-        lacks = [
-            (3.0 + (logits_C[rival] - logits_C[label]) / (W[label] - W[rival]).norm()).clamp(min=0)
-            for rival in range(len(W))
-            if rival != label
-        ]
-        totals.append(far + noisy + torch.stack(lacks).max() + centroid_D.norm())
+        logits_C, rivals = W @ centroid_D + b, torch.arange(len(W)) != label
+        lacks = 3.0 + (logits_C[rivals] - logits_C[label]) / (W[label] - W[rivals]).norm(dim=1)
+        totals.append(far + noisy + lacks.clamp(min=0).max() + centroid_D.norm())
     return torch.stack(totals).mean()
