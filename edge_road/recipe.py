@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from edge_road.config import GrownModel, NotNegative, Positive, Probability, Seed, StrictModel
 from edge_road.preprocess import Crop
 from edge_road.recipe_data import DataSettings, SyntheticData
-from edge_road.recipe_method import DiscriminativeMethod, MethodSettings
+from edge_road.recipe_method import DiscriminativeMethod, LargeMarginMethod, MethodSettings
 
 
 class InputSettings(GrownModel):
@@ -155,4 +155,12 @@ class Recipe(StrictModel):
     def _keeps_noisy_passes_apart(self) -> Recipe:
         if self.training.batch_norm == "separate" and getattr(self.method, "passes", "two") == "joint":
             raise ValueError("training.batch_norm = 'separate' needs method.passes = 'two'")
+        return self
+
+    @model_validator(mode="after")
+    def _measures_margins_to_flat_boundaries(self) -> Recipe:
+        if self.model.heads == "rscd" and isinstance(self.method, LargeMarginMethod):
+            problem = f"needs a method without a margin (softmax, noisy, ...), not '{self.method.name}'"
+            reason = "boundaries between labels that answer different questions are not flat"
+            raise ValueError(f"model.heads = 'rscd' {problem}: {reason}")
         return self
