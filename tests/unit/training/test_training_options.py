@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,27 @@ def test_compile_is_asked_of_the_model_itself(
     monkeypatch.setattr(nn.Module, "compile", lambda module: asked.append(module))
     trainer = make_trainer(training={"compile": True})
     assert asked == [trainer.model]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_training_is_one_graph_and_learns_what_the_plain_one_does(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    """Estimating batch-norm statistics would break the graph; that runs as it is written."""
+    from torch._dynamo.utils import counters
+
+    torch.compiler.reset()
+    counters.clear()
+    best = {}
+    for compiled in (True, False):
+        settings = {"training": {"epochs": 2, "compile": compiled}, "optimizer": {"name": "sgd"}}
+        trainer = make_trainer(tmp_path / str(compiled), method=SOFTMAX, **settings)
+        trainer.model.trunk[3] = nn.Identity()  # dropout draws otherwise once compiled
+        trainer.fit()
+        best[compiled] = trainer.model.state_dict()
+    assert counters["stats"]["unique_graphs"] > 0
+    assert not counters["graph_break"]
+    torch.testing.assert_close(best[True], best[False], rtol=1e-3, atol=1e-4)
 
 
 def test_a_wrong_setting_is_refused_by_name() -> None:
