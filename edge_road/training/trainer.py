@@ -80,9 +80,10 @@ class Trainer:
 
     def fit(self) -> EpochRecord:
         """Continue from the newest checkpoint, if there is one, to the last epoch; returns the best."""
-        self._resume()
+        with _writing(self.run):
+            self._resume()
+            journal = Journal(self.run, self.history) if self.group.is_first else None
         beginning = self._checkpoint(copied=True)
-        journal = Journal(self.run, self.history) if self.group.is_first else None
         while not self._is_over():
             try:
                 self._epoch(len(self.history))

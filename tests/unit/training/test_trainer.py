@@ -188,6 +188,20 @@ def test_a_disk_that_fills_up_is_told_and_the_last_checkpoint_stays(
     assert_same_training(tmp_path / "whole", tmp_path / "full")
 
 
+def test_a_disk_that_is_full_from_the_start_is_told_with_the_command_to_continue(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    interrupt_after(make_trainer(tmp_path / "begun"), 2)
+    monkeypatch.setattr(os, "fsync", full)
+    for run in (tmp_path / "begun", tmp_path / "new"):
+        with pytest.raises(TrainingError, match="the run cannot be written") as error:
+            make_trainer(run).fit()
+        assert f"--run {run}" in error.value.details["to do"]
+
+
 def test_weights_that_break_in_validation_stop_it_too(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(training={"epochs": 1, "roll_backs": 1})
     trainer.train = type(trainer.train)(trainer.train.pictures, batch_size=30)  # one update
