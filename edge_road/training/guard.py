@@ -17,7 +17,8 @@ class LossIsNoNumber(Exception):
         self.where = where
         self.names = names
 
-    def for_good(self, roll_backs: int) -> TrainingError:
+    def for_good(self, roll_backs: int, epochs: int) -> TrainingError:
+        """`epochs` are those that came to their end."""
         more = f" and {len(self.names) - _MOST_NAMED} more" if len(self.names) > _MOST_NAMED else ""
         return TrainingError(
             "the loss is no longer a finite number"
@@ -25,5 +26,5 @@ class LossIsNoNumber(Exception):
             where=self.where,
             got=f"the pictures {', '.join(self.names[:_MOST_NAMED])}{more}" if self.names else None,
             fix="lower optimizer.learning_rate, warm up with optimizer.warmup_epochs or limit "
-            "training.clip_norm; the checkpoint of the epoch before is intact",
+            "training.clip_norm" + ("; the checkpoint of the epoch before is intact" if epochs else ""),
         )

@@ -130,7 +130,7 @@ class Trainer:
     def _roll_back(self, bad: LossIsNoNumber, beginning: Checkpoint) -> None:
         """To the newest checkpoint, or to where this process began, with a lower rate from there on."""
         if self.roll_backs >= self.settings.roll_backs:
-            raise bad.for_good(self.roll_backs)
+            raise bad.for_good(self.roll_backs, epochs=len(self.history))
         self._restore(newest_checkpoint(self.run, self.identity, self.progress.note) or beginning)
         self.roll_backs += 1
         share = self.settings.roll_back_factor**self.roll_backs

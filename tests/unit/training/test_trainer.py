@@ -141,15 +141,16 @@ def poison(trainer: Trainer, batch: int, value: float) -> None:
     trainer.method.forward = poisoned  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(("value", "epoch"), [(float("nan"), 2), (float("inf"), 2), (float("nan"), 1)])
 def test_a_loss_that_is_no_number_stops_and_names_epoch_and_batch(
-    make_trainer: MakeTrainer, value: float
+    make_trainer: MakeTrainer, value: float, epoch: int
 ) -> None:
     trainer = make_trainer(method=SOFTMAX, training={"roll_backs": 0})
-    poison(trainer, batch=len(trainer.train) + 1, value=value)
+    poison(trainer, batch=(epoch - 1) * len(trainer.train) + 1, value=value)
     with pytest.raises(TrainingError, match="no longer a finite number") as error:
         trainer.fit()
-    assert "epoch 2, batch 2 of 4" in str(error.value)
+    assert f"epoch {epoch}, batch 2 of 4" in str(error.value)
+    assert ("is intact" in str(error.value)) == (epoch > 1), "in the first epoch there is no checkpoint yet"
     assert error.value.exit_code == 2
 
 
