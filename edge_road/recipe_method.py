@@ -113,7 +113,7 @@ class LabelSmoothingMethod(StrictModel):
 
     name: Literal["label_smoothing"]
     smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """share of each label that the other classes divide among them"""
+    """share of each label that the other classes divide among them; below 1 - 1/classes"""
 
 
 class MixupMethod(StrictModel):
