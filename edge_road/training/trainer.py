@@ -190,7 +190,7 @@ class Trainer:
 
     def _validate(self, epoch: int) -> Tally:
         self._settle()
-        tally = Tally(self.validation.device)
+        tally = Tally(self.validation.device, losses=["loss"])
         with torch.inference_mode():
             for batch in self.validation.in_order():
                 logits_BC = self.model(batch.images_BCHW).logits_BC
