@@ -180,6 +180,15 @@ MethodSettings = Annotated[
     ],
     Field(discriminator="name"),
 ]
+WITHOUT_CLEAN_PASS = (
+    NoisyMethod,
+    SpiderMethod,
+    MixupMethod,
+    ManifoldMixupMethod,
+    NoisyMixupMethod,
+    NfmMethod,
+)
+"""methods that never show the model a picture as it is"""
 METHOD_KINDS: dict[str, type[StrictModel]] = {
     get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(get_args(MethodSettings)[0])
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import pytest
 import torch
 from power_cut import interrupt_after
 from safetensors.torch import load_file
+from small_methods import LABELS, Recorder, method_of, seeded
 from torch import nn
 
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import Recipe
 from edge_road.training.batches import Batches
 from edge_road.training.ema import WeightAverage
-from edge_road.training.methods import Step
+from edge_road.training.methods import METHODS, Step
 from edge_road.training.pictures import PicturesInMemory
 from edge_road.training.precision import LossScale, autocast_type
 from edge_road.training.trainer import Trainer
@@ -243,6 +245,19 @@ def test_separate_statistics_need_separate_passes() -> None:
                 "method": {"name": "discriminative", "passes": "joint"},
             }
         )
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_separate_statistics_need_clean_passes(name: str) -> None:
+    """Which methods have them is seen in what reaches the network."""
+    images = torch.rand(12, 3, 8, 8, generator=seeded(5))
+    model, seen = Recorder(), []
+    model.backbone[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    method_of(name)(model, images, LABELS, seeded())
+    shows_clean = any(torch.equal(found, (images - model.mean) / model.std) for found in seen)
+    sections = {"training": {"batch_norm": "separate"}, "method": {"name": name}}
+    with nullcontext() if shows_clean else pytest.raises(ValueError, match="needs clean passes"):
+        Recipe.model_validate({"name": "a", **sections})
 
 
 # Precision
