@@ -9,7 +9,12 @@ from pydantic import Field, model_validator
 from edge_road.config import GrownModel, NotNegative, Positive, Probability, Seed, StrictModel
 from edge_road.preprocess import Crop
 from edge_road.recipe_data import DataSettings, SyntheticData
-from edge_road.recipe_method import DiscriminativeMethod, MethodSettings
+from edge_road.recipe_method import (
+    WITHOUT_CLEAN_PASS,
+    DiscriminativeMethod,
+    LargeMarginMethod,
+    MethodSettings,
+)
 
 
 class InputSettings(GrownModel):
@@ -104,7 +109,7 @@ class TrainingSettings(StrictModel):
     batch_norm: Literal["running", "clean", "seen", "separate"] = "seen"
     """statistics for use: gathered while training; or estimated after each epoch on clean
     training pictures, or on all that the method shows the model (noisy copies included);
-    separate: gathered while training from clean passes alone"""
+    separate: gathered while training from clean passes alone, which noisy, spider and mixing lack"""
     clip_norm: NotNegative = 0.0
     """longest gradient over all weights; 0: any"""
     ema_decay: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -153,6 +158,20 @@ class Recipe(StrictModel):
 
     @model_validator(mode="after")
     def _keeps_noisy_passes_apart(self) -> Recipe:
-        if self.training.batch_norm == "separate" and getattr(self.method, "passes", "two") == "joint":
+        if self.training.batch_norm != "separate":
+            return self
+        if getattr(self.method, "passes", "two") == "joint":
             raise ValueError("training.batch_norm = 'separate' needs method.passes = 'two'")
+        if isinstance(self.method, WITHOUT_CLEAN_PASS):
+            raise ValueError(
+                f"training.batch_norm = 'separate' needs clean passes, and '{self.method.name}' has none"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _measures_margins_to_flat_boundaries(self) -> Recipe:
+        if self.model.heads == "rscd" and isinstance(self.method, LargeMarginMethod):
+            problem = f"needs a method without a margin (softmax, noisy, ...), not '{self.method.name}'"
+            reason = "boundaries between labels that answer different questions are not flat"
+            raise ValueError(f"model.heads = 'rscd' {problem}: {reason}")
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Union
+from typing import Annotated, ClassVar, Literal, Union
 
 from pydantic import Field, model_validator
 
@@ -15,7 +15,7 @@ Relabelling = Literal["as_is", "friction6", "state3"]
 class TrainShare(GrownModel):
     """What every kind of data knows."""
 
-    NEW_KEYS = ("train_share",)
+    NEW_KEYS: ClassVar[tuple[str, ...]] = ("train_share",)
 
     train_share: float = Field(default=1.0, gt=0.0, le=1.0)
     """of each class, so many of the training pictures, drawn by the seed; validation and test stay whole"""
@@ -127,9 +127,13 @@ class RscdData(TrainShare):
 class ShardData(TrainShare):
     """A folder that `edge-road data pack` wrote: any of the other kinds, in few large files."""
 
+    NEW_KEYS = ("train_share", "labels")
+
     kind: Literal["shards"]
     path: Path
     """the folder; a relative one counts from the recipe's folder"""
+    labels: Relabelling = "as_is"
+    """friction6, state3: coarser classes made of the packed ones"""
 
 
 class Cifar10Data(TrainShare):

@@ -113,7 +113,7 @@ class LabelSmoothingMethod(StrictModel):
 
     name: Literal["label_smoothing"]
     smoothing: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """share of each label that the other classes divide among them"""
+    """share of each label that the other classes divide among them; below 1 - 1/classes"""
 
 
 class MixupMethod(StrictModel):
@@ -180,6 +180,15 @@ MethodSettings = Annotated[
     ],
     Field(discriminator="name"),
 ]
+WITHOUT_CLEAN_PASS = (
+    NoisyMethod,
+    SpiderMethod,
+    MixupMethod,
+    ManifoldMixupMethod,
+    NoisyMixupMethod,
+    NfmMethod,
+)
+"""methods that never show the model a picture as it is"""
 METHOD_KINDS: dict[str, type[StrictModel]] = {
     get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(get_args(MethodSettings)[0])
 }

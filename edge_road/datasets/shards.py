@@ -20,6 +20,7 @@ from edge_road.config import StrictModel
 from edge_road.datasets.decode import decode_image
 from edge_road.datasets.index import SPLITS, RoadDataset, Split
 from edge_road.datasets.listing import check_folder
+from edge_road.datasets.relabel import relabelled
 from edge_road.errors import DataError
 from edge_road.frames import Image
 from edge_road.recipe_data import ShardData
@@ -89,7 +90,7 @@ def open_shards(settings: ShardData, path: Path) -> RoadDataset:
     dataset = RoadDataset(ClassList(shards.classes), splits, _reader(content), shards.origin, content)
     if dataset.digest != shards.digest:
         raise _unfit(path / SHARDS_FILE, "its shards are not those that were packed together")
-    return dataset
+    return relabelled(dataset, settings.labels)
 
 
 def _open_index(folder: Path, shard: Shard, classes: int) -> ShardIndex:

@@ -29,8 +29,9 @@ def settle_batch_norm(model: nn.Module, batches: Iterable[Batch], show: Callable
         norm.reset_running_stats()
         norm.momentum = None  # a cumulative average
         norm.train()
-    for batch in batches:
-        show(batch)
+    with torch.compiler.set_stance("force_eager"):  # a cumulative average would break a compiled graph
+        for batch in batches:
+            show(batch)
     for norm, momentum in zip(norms, momenta):
         norm.momentum = momentum
     model.eval()

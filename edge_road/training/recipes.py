@@ -35,7 +35,8 @@ class Wishes:
 def read_recipe(wishes: Wishes) -> Recipe:
     path = find_recipe(wishes)
     plain = load_settings(Recipe, path)
-    wanted = load_settings(Recipe, path, [*_shortcuts(wishes, plain), *map(_from_here, wishes.overrides)])
+    asked = [*_left_out(plain), *_shortcuts(wishes, plain), *map(_from_here, wishes.overrides)]
+    wanted = load_settings(Recipe, path, asked)
     return with_absolute_paths(wanted, path.resolve().parent)
 
 
@@ -58,6 +59,12 @@ def with_absolute_paths(recipe: Recipe, base: Path) -> Recipe:
         weights = str(_kept_or_absolute(base, recipe.model.weights))
         changed["model"] = recipe.model.model_copy(update={"weights": weights})
     return recipe.model_copy(update=changed)
+
+
+def _left_out(recipe: Recipe) -> list[str]:
+    """Sections that the file leaves to their defaults, as overrides: their keys need to know of what kind."""
+    chosen = {"data": f"data.kind={recipe.data.kind}", "method": f"method.name={recipe.method.name}"}
+    return [override for section, override in chosen.items() if section not in recipe.model_fields_set]
 
 
 def _shortcuts(wishes: Wishes, recipe: Recipe) -> list[str]:

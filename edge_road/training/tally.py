@@ -6,7 +6,7 @@ looks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -18,12 +18,13 @@ _NONE = 2**62
 
 
 class Tally:
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, losses: Sequence[str] = ()) -> None:
+        """`losses` are named beforehand where a process may have no picture to tell them by."""
         self.seconds = 0.0
         self.images = 0
         self.batches = 0
-        self._names: tuple[str, ...] = ()
-        self._sums = torch.zeros((), dtype=torch.float64, device=device)
+        self._names = ("correct", *losses)
+        self._sums = torch.zeros(len(self._names), dtype=torch.float64, device=device)
         self._first_bad = torch.tensor(_NONE, device=device)
 
     @torch.no_grad()

@@ -80,9 +80,10 @@ class Trainer:
 
     def fit(self) -> EpochRecord:
         """Continue from the newest checkpoint, if there is one, to the last epoch; returns the best."""
-        self._resume()
+        with _writing(self.run):
+            self._resume()
+            journal = Journal(self.run, self.history) if self.group.is_first else None
         beginning = self._checkpoint(copied=True)
-        journal = Journal(self.run, self.history) if self.group.is_first else None
         while not self._is_over():
             try:
                 self._epoch(len(self.history))
@@ -129,7 +130,7 @@ class Trainer:
     def _roll_back(self, bad: LossIsNoNumber, beginning: Checkpoint) -> None:
         """To the newest checkpoint, or to where this process began, with a lower rate from there on."""
         if self.roll_backs >= self.settings.roll_backs:
-            raise bad.for_good(self.roll_backs)
+            raise bad.for_good(self.roll_backs, epochs=len(self.history))
         self._restore(newest_checkpoint(self.run, self.identity, self.progress.note) or beginning)
         self.roll_backs += 1
         share = self.settings.roll_back_factor**self.roll_backs
@@ -189,7 +190,7 @@ class Trainer:
 
     def _validate(self, epoch: int) -> Tally:
         self._settle()
-        tally = Tally(self.validation.device)
+        tally = Tally(self.validation.device, losses=["loss"])
         with torch.inference_mode():
             for batch in self.validation.in_order():
                 logits_BC = self.model(batch.images_BCHW).logits_BC

@@ -11,14 +11,16 @@ import argparse
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
 from edge_road import workspace
 from edge_road.config import StrictModel, load_settings, settings_digest, write_settings
+from edge_road.datasets import open_dataset
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import Recipe
+from edge_road.recipe_data import DataSettings
 from edge_road.run_record import CHECKPOINT_FOLDER
 from edge_road.training.command_line import add_recipe_options, whole_number, wishes_of
 from edge_road.training.recipes import Wishes, read_recipe
@@ -68,9 +70,10 @@ class Tuning:
     ) -> None:
         self.wishes, self.ranges, self.under, self.trials = wishes, ranges, under, trials
         self.recipe = read_recipe(wishes)
+        self._classes = cache(_count_classes)
         for found in ranges:
             for end in found.ends():
-                self._recipe_with([f"{found.key}={end}"])  # refuses what no trial could use
+                self._usable_with([f"{found.key}={end}"])
         _refuse_unknown_perturbations(under)
 
     def work(self, name: str | None, storage: str | None) -> None:
@@ -185,7 +188,10 @@ class Tuning:
             multivariate=False,
             constant_liar=True,
         )
-        recipe = self._recipe_with([f"{r.key}={r.suggest(trial)}" for r in self.ranges])
+        try:
+            recipe = self._usable_with([f"{r.key}={r.suggest(trial)}" for r in self.ranges])
+        except ConfigError as error:  # each value is right, but not beside the others
+            raise TrainingError(error.what) from error
         score = TrialScore(trial, self.under)
         shutil.rmtree(run, ignore_errors=True)
         with claimed(run, recipe):
@@ -194,6 +200,14 @@ class Tuning:
 
     def _recipe_with(self, overrides: list[str]) -> Recipe:
         return read_recipe(replace(self.wishes, overrides=[*self.wishes.overrides, *overrides]))
+
+    def _usable_with(self, overrides: list[str]) -> Recipe:
+        """Refuses what no trial could use, also where only the number of classes tells."""
+        from edge_road.training.methods import build_method
+
+        recipe = self._recipe_with(overrides)
+        build_method(recipe.method, self._classes(recipe.data), recipe.model.features)
+        return recipe
 
     def _write_best(self, study: Any) -> None:
         """Again if another worker has found a better one meanwhile."""
@@ -215,6 +229,10 @@ class Tuning:
             f"best: trial {best.number}, {best.value:.4f} {_shown(best.params)}\n"
             f"next:\n  python training/train_road.py --recipe {self.folder / BEST_FILE}"
         )
+
+
+def _count_classes(data: DataSettings) -> int:
+    return len(open_dataset(data).classes)
 
 
 def _best(study: Any) -> Any:

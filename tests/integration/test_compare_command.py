@@ -12,6 +12,7 @@ from tiny_run import draw_pictures
 from edge_road import cli
 from edge_road.run_record import CHECKPOINT_FOLDER
 from edge_road.training.compare import trials
+from edge_road.training.guard import LossIsNoNumber
 
 RECIPE = """
 name = "tiny"
@@ -112,6 +113,37 @@ def test_an_interrupted_comparison_continues_and_a_finished_one_trains_nothing(
     assert page.count("data:image/png") == 6
     assert len(page) < 3_000_000
     assert "Of 4 test pictures in all" in page
+
+
+@pytest.mark.parametrize(("diverging", "has_tables"), [("noisy", True), ("softmax", False)])
+def test_a_method_that_diverges_is_named_with_its_fold_and_costs_the_others_nothing(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    diverging: str,
+    has_tables: bool,
+) -> None:
+    original, tried = trials.train, []
+
+    def diverge(recipe: Any, run: Path, progress: Any) -> Any:
+        tried.append(run.name)
+        if recipe.method.name == diverging:
+            raise LossIsNoNumber("epoch 1, batch 1 of 2").for_good(roll_backs=2, epochs=0)
+        return original(recipe, run, progress)
+
+    monkeypatch.setattr(trials, "train", diverge)
+    words = ["--methods", "noisy,softmax", "--reference", "softmax", "--seeds", "2", "--perturbations", ""]
+    assert compare(*words) == 2
+    assert len(tried) == 3, "the second seed of what diverged is not tried"
+    told = capsys.readouterr()
+    assert f"{diverging}, seed 1: the loss is no longer a finite number, after 2 roll-backs" in told.err
+    assert f"the tables will be without {diverging}" in told.out
+    assert (folder / "out" / "table.json").exists() == has_tables
+    if has_tables:
+        table = json.loads((folder / "out" / "table.json").read_text())
+        assert [(row["name"], len(row["cells"]["clean"]["by_part"])) for row in table["rows"]] == [
+            ("softmax", 2)
+        ]
 
 
 def test_another_recipe_in_the_same_folder_is_refused(

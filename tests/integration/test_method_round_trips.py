@@ -124,6 +124,9 @@ def assert_onnx_says_the_same(run: Path, record: RunRecord) -> None:
     ours, theirs = load_run(run).predict(images_NHWC), onnx.predict(images_NHWC)
     assert np.abs(ours.logits_NC - theirs.logits_NC).max() < 1e-3
     assert np.abs(ours.features_ND - theirs.features_ND).max() < 1e-3
-    evaluation = judge(onnx, images_NHWC, labels_N, ["gaussian_40"], runs=1)
-    assert evaluation.images == 9
-    assert 0.0 <= evaluation.perturbed[0].accuracy <= 1.0
+    judged, as_trained = (
+        judge(artefact, images_NHWC, labels_N, ["gaussian_40"], runs=1) for artefact in (onnx, load_run(run))
+    )
+    assert judged.images == 9
+    assert judged.confusion == as_trained.confusion
+    assert judged.perturbed[0].accuracy == as_trained.perturbed[0].accuracy

@@ -15,12 +15,12 @@ pytest.importorskip("torch")
 QUICKLY = ["--epochs", "1", "--set", "training.workers=0"]
 
 
-@pytest.mark.parametrize("recipe", ["cifar10", "svhn"])
+@pytest.mark.parametrize("recipe", ["cifar10", "cifar10_large_margin", "svhn"])
 def test_a_paper_data_set_is_trained_on_and_judged(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path / "home"))
-    if recipe == "cifar10":
+    if recipe.startswith("cifar10"):
         make_cifar(tmp_path, per_batch=10)
     else:
         make_svhn(tmp_path, train=40, test=10)

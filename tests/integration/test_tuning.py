@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -130,6 +131,25 @@ def test_a_range_that_no_trial_could_use_is_refused_before_any_training(
     monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
     assert cli.command("tune", ["--recipe", "synthetic", "--over", option]) == 2
     assert reason in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_range_that_has_too_much_confidence_for_the_classes_is_refused_before_any_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    words = ["--recipe", "synthetic", "--method", "spider", "--over", "method.xi=0.1:0.9"]
+    assert cli.command("tune", words) == 2
+    assert "below 0.6667 = 1 - 1/3 classes" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_values_that_do_not_go_together_cost_a_trial_and_not_the_worker(tmp_path: Path) -> None:
+    ranges = parse_ranges(["method.perturbation=gaussian,spider", "method.xi=0.1:0.9"])
+    tuning = Tuning(Wishes(recipe="synthetic"), ranges, ("clean",), trials=1)
+    trial = optuna.trial.FixedTrial({"method.perturbation": "spider", "method.xi": 0.9})
+    with pytest.raises(TrainingError, match="the confidence at radius tau"):
+        tuning._train(SimpleNamespace(), trial, tmp_path / "trial")
     assert not list(tmp_path.iterdir())
 
 

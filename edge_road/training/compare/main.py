@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_road import workspace
+from edge_road.errors import TrainingError
 from edge_road.files import write_atomically
 from edge_road.recipe_method import METHOD_KINDS
 from edge_road.training.command_line import (
@@ -18,6 +19,7 @@ from edge_road.training.command_line import (
     wishes_of,
 )
 from edge_road.training.compare.plan import Part, Trial, Variation, plan_trials
+from edge_road.training.guard import Diverged
 
 if TYPE_CHECKING:
     from edge_road.training.compare.answers import Answers
@@ -46,26 +48,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trials = plan_trials(wishes_of(chosen), methods, part, chosen.folds or chosen.seeds, variations)
     reference = _reference(chosen.reference, trials)
     out = chosen.out or workspace.home() / "comparisons" / trials[0].recipe.name
-    answers = _run(trials, out, chosen.perturbations, chosen.runs)
-    _write(out, trials, answers, _table(trials, answers, reference, chosen.runs), chosen.figures)
+    answers, lost = _run(trials, out, chosen.perturbations, chosen.runs)
+    has_tables = reference in answers
+    if has_tables:
+        finished = [trial for trial in trials if trial.row in answers]
+        _write(out, finished, answers, _table(finished, answers, reference, chosen.runs), chosen.figures)
+    if lost:
+        raise _incomplete(out, lost, has_tables)
     return 0
 
 
-def _run(trials: Sequence[Trial], out: Path, perturbations: str, runs: int) -> dict[str, list[Answers]]:
-    """Answers by row; what an earlier call has finished is only read."""
+def _run(
+    trials: Sequence[Trial], out: Path, perturbations: str, runs: int
+) -> tuple[dict[str, list[Answers]], list[str]]:
+    """Answers by row, and why others were given up; what an earlier call has finished is only read."""
     from edge_road.evaluation.perturbations import expand
     from edge_road.training.compare.progress import TrialProgress
     from edge_road.training.compare.trials import Bench
 
     bench = Bench(out, expand(name.strip() for name in perturbations.split(",") if name.strip()), runs)
     progress = TrialProgress(trials, [trial for trial in trials if not bench.is_done(trial)])
-    answers: dict[str, list[Answers]] = {}
+    answers: dict[str, list[Answers]] = {trial.row: [] for trial in trials}
+    lost: list[str] = []
     for trial in trials:
+        if trial.row not in answers:
+            continue
         progress.begin(trial)
-        found = bench.answers(trial, progress)
+        try:
+            found = bench.answers(trial, progress)
+        except Diverged as error:
+            progress.give_up(trial, error)
+            lost.append(f"{trial.title}: {error.what}")
+            del answers[trial.row]
+            continue
         progress.finish(trial, found)
-        answers.setdefault(trial.row, []).append(found)
-    return answers
+        answers[trial.row].append(found)
+    return answers, lost
+
+
+def _incomplete(out: Path, lost: Sequence[str], has_tables: bool) -> TrainingError:
+    return TrainingError(
+        "the tables lack rows that could not be trained" if has_tables else "the row of reference is lost",
+        where=out,
+        got="; ".join(lost),
+        fix="leave them out with --methods, or lower optimizer.learning_rate in another --out",
+    )
 
 
 def _write(

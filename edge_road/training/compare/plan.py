@@ -29,6 +29,10 @@ class Trial:
     recipe: Recipe
 
     @property
+    def title(self) -> str:
+        return f"{self.row}, {self.part} {self.number + 1}"
+
+    @property
     def folder(self) -> str:
         return re.sub(r"[^a-z0-9_.=-]+", ",", f"{self.row}-{self.part}{self.number}".lower())
 

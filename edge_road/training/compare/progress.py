@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from edge_road.clock import Clock, SystemClock
+from edge_road.errors import EdgeRoadError
 from edge_road.evaluation.perturbations import CLEAN
 from edge_road.training.compare.answers import Answers, conditions_of
 from edge_road.training.compare.plan import Trial
@@ -34,6 +35,10 @@ class TimeLeft:
         usual = float(np.mean(list(self.seconds.values())))
         return sum(self.seconds.get(trial.row, usual) for trial in self.to_do)
 
+    def given_up(self, trial: Trial) -> None:
+        """Nor are the other trials of its row trained."""
+        self.to_do = [other for other in self.to_do if other.row != trial.row]
+
 
 class TrialProgress:
     """One line that the next one replaces; what stays is the line of a finished trial."""
@@ -41,13 +46,12 @@ class TrialProgress:
     def __init__(self, trials: Sequence[Trial], to_do: Sequence[Trial], clock: Clock | None = None) -> None:
         self.trials, self.clock = list(trials), clock or SystemClock()
         self.time = TimeLeft(to_do)
-        self._number, self._epochs, self._begin_ns = 0, 0, 0
+        self._epochs, self._begin_ns = 0, 0
 
     def begin(self, trial: Trial) -> None:
-        self._number += 1
         self._epochs = trial.recipe.training.epochs
         self._begin_ns = self.clock.mono_ns()
-        self._title = f"{self._number}/{len(self.trials)}  {trial.row}, {trial.part} {trial.number + 1}"
+        self._title = f"{self.trials.index(trial) + 1}/{len(self.trials)}  {trial.title}"
         self._show("preparing the pictures")
 
     def finish(self, trial: Trial, answers: Answers) -> None:
@@ -56,6 +60,11 @@ class TrialProgress:
         self._show("")
         ending = "" if left is None else f"; {_duration(left)} left"
         print(f"{self._title}: {_summary(answers)}{ending}", flush=True)
+
+    def give_up(self, trial: Trial, error: EdgeRoadError) -> None:
+        self.time.given_up(trial)
+        self._show("")
+        print(f"{self._title}: {error.what}; the tables will be without {trial.row}", flush=True)
 
     def note(self, text: str) -> None:
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from edge_road.errors import ConfigError
 from edge_road.nn.losses import soft_labels
 from edge_road.nn.model import RoadModel
 from edge_road.recipe_method import LabelSmoothingMethod
@@ -14,6 +15,7 @@ from edge_road.training.methods.base import Method, Step, step_of
 class LabelSmoothing(Method):
     def __init__(self, settings: LabelSmoothingMethod, classes: int, features: int) -> None:
         super().__init__(settings, classes, features)
+        _refuse_teaching_others(settings.smoothing, classes)
         self.confidence = 1 - settings.smoothing
 
     def forward(
@@ -23,3 +25,13 @@ class LabelSmoothing(Method):
         confidence_B = torch.full_like(logits_BC[:, 0], self.confidence)
         targets_BC = soft_labels(labels_B, confidence_B, logits_BC.shape[1])
         return step_of({"softmax": self.cross_entropy(logits_BC, targets_BC)}, logits_BC)
+
+
+def _refuse_teaching_others(smoothing: float, classes: int) -> None:
+    if smoothing >= 1 - 1 / classes:
+        raise ConfigError(
+            "the own class would get no more of a label than the others",
+            where="method.smoothing",
+            got=smoothing,
+            expected=f"below {1 - 1 / classes:.4g} = 1 - 1/{classes} classes",
+        )

@@ -213,3 +213,11 @@ def test_the_oldest_pydantic_has_nothing_to_warn_of(kind: type[RoadState] | type
     """Before 2.10 it kept names in model_ for itself, and told so at every start of the daemon."""
     assert any(name.startswith("model_") for name in kind.model_fields)
     assert kind.model_config["protected_namespaces"] == ()
+
+
+@pytest.mark.parametrize("method", ["", '[method]\nname = "large_margin"\n'])
+def test_a_margin_to_boundaries_that_are_not_flat_is_refused(tmp_path: Path, method: str) -> None:
+    path = recipe_file(tmp_path, '[model]\nheads = "rscd"\n' + method)
+    with pytest.raises(ConfigError, match=r"without a margin .*, not '(discrim|large_m)"):
+        load_settings(Recipe, path)
+    assert load_settings(Recipe, path, ["method={name = 'clean_noisy'}"]).model.heads == "rscd"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from edge_road.errors import ConfigError
+from edge_road.evaluation.perturbations import expand
 from edge_road.recipe_data import FolderData
 from edge_road.training.compare import main as compare
 from edge_road.training.compare.plan import Trial, Variation, plan_trials
@@ -133,3 +134,18 @@ def test_every_ablation_of_the_guide_can_be_planned(wishes: Wishes, root: Path) 
         varied |= {variation.key for variation in variations}
     wanted = ("data.train_share", "method.alpha", "method.beta", "method.gamma_reg", "method.momentum")
     assert {*wanted, "method.delta_d"} <= varied
+
+
+def test_every_table_of_the_papers_can_be_planned(root: Path) -> None:
+    text = (root / "docs" / "methods.md").read_text(encoding="utf-8")
+    block = text.split("### The papers' tables")[1].split("```bash\n")[1].split("```")[0]
+    for command in block.splitlines():
+        chosen = compare._parser().parse_args(shlex.split(command)[2:])
+        variations = [Variation.parse(text) for text in chosen.vary]
+        asked = Wishes(recipe=chosen.recipe)
+        trials = plan_trials(asked, chosen.methods.split(","), "seed", chosen.seeds, variations)
+        rows = 10 if variations else 5
+        assert len({trial.folder for trial in trials}) == len(trials) == rows
+        assert compare._reference(chosen.reference, trials) in {trial.row for trial in trials}
+        levels = [name for name in chosen.perturbations.split(",") if name]
+        assert len(expand(levels)) == {"": 0, "paper": 10}.get(chosen.perturbations, 5)

@@ -33,6 +33,13 @@ def test_what_was_only_read_again_says_nothing_about_time() -> None:
     assert time.to_do == TRIALS[2:]
 
 
+def test_a_row_that_is_given_up_takes_no_more_time() -> None:
+    time = TimeLeft(TRIALS)
+    time.finished(TRIALS[0], 10.0)
+    time.given_up(TRIALS[1])
+    assert time.left_s == 10.0
+
+
 def test_each_trial_leaves_one_line_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
     right = {
         "clean": np.array([[True, True, False, True]]),

@@ -10,6 +10,7 @@ import pytest
 from planted_defects import TINTS, alike, draw_road, jpeg, make_folders, plant_file_defects, write
 
 from edge_road import cli
+from edge_road.clock import SystemClock
 from edge_road.datasets.guess import guess_data
 from edge_road.recipe_data import CsvData, SyntheticData
 from edge_road.synthetic.rscd_tree import write_rscd_tree
@@ -202,8 +203,11 @@ def test_a_data_set_that_is_not_named_or_not_there_is_refused(
     assert "error:" in capsys.readouterr().err
 
 
-def test_the_real_roads_have_no_bad_file(shared_data: Path) -> None:
+def test_the_real_roads_have_no_bad_file_and_are_read_within_two_minutes(shared_data: Path) -> None:
+    clock = SystemClock()
+    begin_ns = clock.mono_ns()
     report = check(shared_data / "road3")
+    assert clock.mono_ns() - begin_ns < 120e9
     assert report.pictures == 1301
     assert report.bad_files == 0
 

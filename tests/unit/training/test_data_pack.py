@@ -17,7 +17,8 @@ from edge_road.datasets.index import SPLITS, RoadDataset
 from edge_road.datasets.prepared import load_prepared
 from edge_road.errors import DataError
 from edge_road.preprocess import Preprocessing
-from edge_road.recipe_data import ShardData, SyntheticData
+from edge_road.recipe_data import RscdData, ShardData, SyntheticData
+from edge_road.synthetic.rscd_tree import write_rscd_tree
 from edge_road.training import data_pack
 from edge_road.training.data_pack import pack
 from edge_road.training.recipes import Wishes, read_recipe
@@ -55,6 +56,16 @@ def test_the_same_samples_come_back_bit_for_bit(photos: Path, packed: Path) -> N
     size = Preprocessing(height=32, width=32)
     for one, other in zip(load_prepared(before, "train", size), load_prepared(after, "train", size)):
         assert np.array_equal(one, other)
+
+
+def test_packed_labels_are_made_coarser_as_those_of_the_files(tmp_path: Path) -> None:
+    write_rscd_tree(tmp_path / "rscd", 1, np.random.default_rng(0), height=30, width=20)
+    settings = RscdData(kind="rscd", path=tmp_path / "rscd")
+    pack(open_dataset(settings), tmp_path / "packed")
+    asked = Wishes(recipe="rscd", data=tmp_path / "packed", overrides=["data.labels=state3"])
+    before = open_dataset(settings.model_copy(update={"labels": "state3"}))
+    assert open_dataset(read_recipe(asked).data).digest == before.digest
+    assert "labels" not in ShardData(kind="shards", path=tmp_path).model_dump(), "older digests stay"
 
 
 def test_rendered_scenes_are_packed_without_loss(tmp_path: Path) -> None:

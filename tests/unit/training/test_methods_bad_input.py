@@ -43,6 +43,13 @@ def test_a_setting_out_of_its_range_is_named(method: str, key: str, value: str) 
     assert caught.value.exit_code == 2
 
 
+def test_a_smoothing_that_teaches_the_other_classes_is_refused() -> None:
+    method_of("label_smoothing", smoothing=0.66)
+    with pytest.raises(ConfigError, match="no more of a label") as caught:
+        method_of("label_smoothing", smoothing=0.67)
+    assert caught.value.details["where"] == "method.smoothing"
+
+
 def test_a_key_of_another_method_is_refused_with_the_nearest_of_its_own() -> None:
     with pytest.raises(ConfigError, match=r"sigma_ad'") as caught:
         load_settings(Recipe, None, ["name=x", "method={name = 'nfm'}", "method.sigma_ad=0.1"])

@@ -113,6 +113,17 @@ def test_the_same_method_keeps_its_settings_and_another_starts_from_its_own(reci
     assert read_recipe(Wishes(recipe=recipe, method="softmax")).method.name == "softmax"
 
 
+@pytest.mark.parametrize("method", [None, "discriminative"])
+def test_keys_of_sections_that_the_file_leaves_out_are_those_of_the_defaults(
+    tmp_path: Path, method: str | None
+) -> None:
+    (tmp_path / "short.toml").write_text('name = "short"\n')
+    overrides = ["method.delta_d=0.3", "data.train=9"]
+    found = read_recipe(Wishes(recipe=str(tmp_path / "short.toml"), method=method, overrides=overrides))
+    assert found.method == DiscriminativeMethod(delta_d=0.3)
+    assert found.data == SyntheticData(train=9)
+
+
 def test_overrides_have_the_last_word(recipe: str) -> None:
     wishes = Wishes(recipe=recipe, epochs=5, overrides=["training.epochs=3", "seed=8"])
     found = read_recipe(wishes)

@@ -141,15 +141,16 @@ def poison(trainer: Trainer, batch: int, value: float) -> None:
     trainer.method.forward = poisoned  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(("value", "epoch"), [(float("nan"), 2), (float("inf"), 2), (float("nan"), 1)])
 def test_a_loss_that_is_no_number_stops_and_names_epoch_and_batch(
-    make_trainer: MakeTrainer, value: float
+    make_trainer: MakeTrainer, value: float, epoch: int
 ) -> None:
     trainer = make_trainer(method=SOFTMAX, training={"roll_backs": 0})
-    poison(trainer, batch=len(trainer.train) + 1, value=value)
+    poison(trainer, batch=(epoch - 1) * len(trainer.train) + 1, value=value)
     with pytest.raises(TrainingError, match="no longer a finite number") as error:
         trainer.fit()
-    assert "epoch 2, batch 2 of 4" in str(error.value)
+    assert f"epoch {epoch}, batch 2 of 4" in str(error.value)
+    assert ("is intact" in str(error.value)) == (epoch > 1), "in the first epoch there is no checkpoint yet"
     assert error.value.exit_code == 2
 
 
@@ -186,6 +187,20 @@ def test_a_disk_that_fills_up_is_told_and_the_last_checkpoint_stays(
     monkeypatch.setattr(os, "fsync", sync)
     make_trainer(tmp_path / "full").fit()
     assert_same_training(tmp_path / "whole", tmp_path / "full")
+
+
+def test_a_disk_that_is_full_from_the_start_is_told_with_the_command_to_continue(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    interrupt_after(make_trainer(tmp_path / "begun"), 2)
+    monkeypatch.setattr(os, "fsync", full)
+    for run in (tmp_path / "begun", tmp_path / "new"):
+        with pytest.raises(TrainingError, match="the run cannot be written") as error:
+            make_trainer(run).fit()
+        assert f"--run {run}" in error.value.details["to do"]
 
 
 def test_weights_that_break_in_validation_stop_it_too(make_trainer: MakeTrainer) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +14,14 @@ import pytest
 import torch
 from power_cut import interrupt_after
 from safetensors.torch import load_file
+from small_methods import LABELS, Recorder, method_of, seeded
 from torch import nn
 
 from edge_road.errors import ConfigError, TrainingError
 from edge_road.recipe import Recipe
 from edge_road.training.batches import Batches
 from edge_road.training.ema import WeightAverage
-from edge_road.training.methods import Step
+from edge_road.training.methods import METHODS, Step
 from edge_road.training.pictures import PicturesInMemory
 from edge_road.training.precision import LossScale, autocast_type
 from edge_road.training.trainer import Trainer
@@ -244,6 +247,19 @@ def test_separate_statistics_need_separate_passes() -> None:
         )
 
 
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_separate_statistics_need_clean_passes(name: str) -> None:
+    """Which methods have them is seen in what reaches the network."""
+    images = torch.rand(12, 3, 8, 8, generator=seeded(5))
+    model, seen = Recorder(), []
+    model.backbone[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    method_of(name)(model, images, LABELS, seeded())
+    shows_clean = any(torch.equal(found, (images - model.mean) / model.std) for found in seen)
+    sections = {"training": {"batch_norm": "separate"}, "method": {"name": name}}
+    with nullcontext() if shows_clean else pytest.raises(ValueError, match="needs clean passes"):
+        Recipe.model_validate({"name": "a", **sections})
+
+
 # Precision
 
 
@@ -272,6 +288,27 @@ def test_compile_is_asked_of_the_model_itself(
     monkeypatch.setattr(nn.Module, "compile", lambda module: asked.append(module))
     trainer = make_trainer(training={"compile": True})
     assert asked == [trainer.model]
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_compiled_training_is_one_graph_and_learns_what_the_plain_one_does(
+    make_trainer: MakeTrainer, tmp_path: Path
+) -> None:
+    """Estimating batch-norm statistics would break the graph; that runs as it is written."""
+    from torch._dynamo.utils import counters
+
+    torch.compiler.reset()
+    counters.clear()
+    best = {}
+    for compiled in (True, False):
+        settings = {"training": {"epochs": 2, "compile": compiled}, "optimizer": {"name": "sgd"}}
+        trainer = make_trainer(tmp_path / str(compiled), method=SOFTMAX, **settings)
+        trainer.model.trunk[3] = nn.Identity()  # dropout draws otherwise once compiled
+        trainer.fit()
+        best[compiled] = trainer.model.state_dict()
+    assert counters["stats"]["unique_graphs"] > 0
+    assert not counters["graph_break"]
+    torch.testing.assert_close(best[True], best[False], rtol=1e-3, atol=1e-4)
 
 
 def test_a_wrong_setting_is_refused_by_name() -> None:

@@ -21,6 +21,7 @@ from edge_road.training.distributed import joined_group
 from edge_road.training.lesson import Teacher
 from edge_road.training.methods import build_method, clean_noisy, discriminative, stability
 from edge_road.training.ranks import ALONE, Group
+from edge_road.training.tally import Tally
 
 METHODS = ("softmax", "clean_noisy", "stability", "discriminative", "large_margin", "center")
 WEIGHTED = ("softmax weighted", "label_smoothing weighted", "discriminative weighted")
@@ -98,6 +99,12 @@ def one_of_two(rank: int, folder: Path) -> None:
     uneven = torch.full((1 + rank, 2), float(rank), requires_grad=True)
     every = gather_with_gradient(uneven)
     (every * torch.arange(3.0)[:, None]).sum().backward()
+    tally = Tally(torch.device("cpu"), losses=["loss"])
+    if rank == 0:
+        tally.add(torch.eye(2), torch.tensor([0, 0]), {"loss": torch.tensor(3.0)})
+    tally.join()
+    told = {"accuracy": tally.accuracy, **tally.losses}
+    save_file({name: torch.tensor(v) for name, v in told.items()}, folder / f"tally-{rank}.safetensors")
     save_file({"every": every.detach(), "gradient": uneven.grad}, folder / f"uneven-{rank}.safetensors")
     distributed.destroy_process_group()
 
@@ -139,6 +146,12 @@ def test_shares_of_different_length_are_gathered_and_get_their_own_gradient(pair
     # Row weights 0, 1, 2; each process uses the gathered rows once.
     assert first["gradient"].tolist() == [[0, 0]]
     assert second["gradient"].tolist() == [[2, 2], [4, 4]]
+
+
+def test_a_process_without_a_picture_learns_the_means_of_the_others(pair: Path) -> None:
+    for rank in range(2):
+        told = load_file(pair / f"tally-{rank}.safetensors")
+        assert {name: float(value) for name, value in told.items()} == {"accuracy": 0.5, "loss": 3.0}
 
 
 @pytest.mark.parametrize("size", [9, 2])
