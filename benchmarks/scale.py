@@ -20,7 +20,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from benchmarks import machine, pictures
-from benchmarks.outcome import Claim, Outcome, Table
+from benchmarks.outcome import Claim, Outcome, Table, with_provenance
 from benchmarks.rounds import Spread
 from benchmarks.scale_subjects import OPERATIONS, SUBJECTS, fresh_folder
 from benchmarks.torchrun import torchrun_table
@@ -48,6 +48,7 @@ BESIDE_MANY = 0.2
 Point = tuple[int, float, float]
 
 
+@with_provenance
 def measure(sizes: dict[str, tuple[int, ...]], *, torchrun: bool = True, quick: bool = False) -> Outcome:
     rounds = {name: _rounds(name, chosen, 1 if quick else ROUNDS) for name, chosen in sizes.items()}
     curves = {name: [_median(points) for points in zip(*found)] for name, found in rounds.items()}

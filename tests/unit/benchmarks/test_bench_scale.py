@@ -27,3 +27,4 @@ def test_every_subject_has_its_sizes_and_growth_is_told() -> None:
     ]
     assert [claim.most for claim in outcome.claims] == [scale.TOLERANCE]
     assert outcome.picture is not None
+    assert {"processor", "commit", "load at the start", "took"} <= outcome.provenance.keys()
