@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from edge_road.errors import ConfigError, nearest
+from edge_road.errors import ConfigError, suggestion
 from edge_road.logs import safe_text
 
 Place = tuple[int | str, ...]
@@ -43,13 +43,13 @@ def as_config_error(kind: type[BaseModel], error: ValidationError, origin: Origi
     first, *others = error.errors()
     explain = _EXPLANATIONS.get(first["type"], _any_fault)
     _, keys = _located(kind, first["loc"])
-    fault = explain(kind, first, ".".join(map(str, keys)) or kind.__name__)
+    fault = explain(kind, first, ".".join(map(str, keys)))
     return ConfigError(
         fault.what + (f" (and {len(others)} more)" if others else ""),
         where=origin.place_of(first["loc"], keys),
         got=fault.got,
         expected=fault.expected,
-        fix=f"did you mean '{fault.nearest}'?" if fault.nearest else None,
+        fix=fault.fix or (None if keys else _change_one_of_them(origin)),
     )
 
 
@@ -64,19 +64,24 @@ class _Fault(NamedTuple):
     what: str
     got: str | None = None
     expected: str | None = None
-    nearest: str | None = None
+    fix: str | None = None
+
+
+def _change_one_of_them(origin: Origin) -> str:
+    return "change one of these keys in the file" + (", or by --set KEY=VALUE" if origin.overrides else "")
 
 
 def _any_fault(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
-    is_whole = not error["loc"]  # keys that do not fit one another: everything was got
-    got = None if is_whole or error["type"] == "missing" else _shown(error["input"])
-    return _Fault(f"'{key}': {error['msg'].removeprefix('Value error, ')}", got)
+    said = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:  # keys that do not fit one another: everything was got
+        return _Fault(said)
+    return _Fault(f"'{key}': {said}", None if error["type"] == "missing" else _shown(error["input"]))
 
 
 def _unknown_key(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
     known = list(_section_of(kind, error).model_fields)
     return _Fault(
-        f"unknown key '{key}'", None, "one of " + ", ".join(known), nearest(str(error["loc"][-1]), known)
+        f"unknown key '{key}'", None, "one of " + ", ".join(known), suggestion(str(error["loc"][-1]), known)
     )
 
 
@@ -84,7 +89,7 @@ def _unknown_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault
     tag, choices = str(error["ctx"]["tag"]), _QUOTED.findall(error["ctx"]["expected_tags"])
     (chooser,) = _QUOTED.findall(error["ctx"]["discriminator"])
     what = f"'{key}.{chooser}': there is no such choice"
-    return _Fault(what, _shown(tag), "one of " + ", ".join(choices), nearest(tag, choices))
+    return _Fault(what, _shown(tag), "one of " + ", ".join(choices), suggestion(tag, choices))
 
 
 def _missing_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
@@ -103,8 +108,8 @@ def _wrong_form(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
 
 
 def _wrong_word(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
-    match = nearest(str(error["input"]), _QUOTED.findall(error["ctx"]["expected"]))
-    return _any_fault(kind, error, key)._replace(nearest=match)
+    hint = suggestion(str(error["input"]), _QUOTED.findall(error["ctx"]["expected"]))
+    return _any_fault(kind, error, key)._replace(fix=hint)
 
 
 def _no_list(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
@@ -168,7 +173,7 @@ def _leads_to(path: Place, place: Place) -> bool:
 
 
 def _lies_in(path: Place, keys: Place) -> bool:
-    return 0 < len(keys) < len(path) and path[: len(keys)] == keys
+    return len(keys) < len(path) and path[: len(keys)] == keys
 
 
 def _section_of(kind: type[BaseModel], error: ErrorDetails) -> type[BaseModel]:

@@ -194,7 +194,11 @@ def test_keys_that_do_not_fit_one_another_are_told_with_their_numbers_and_not_wi
         load_settings(
             Recipe, recipe_file(tmp_path, "[optimizer]\nwarmup_epochs = 5\n"), ["training.epochs=3"]
         )
-    assert "got" not in error.value.details
+    assert error.value.what.startswith("optimizer.warmup_epochs must be below training.epochs (--epochs)")
+    assert error.value.details == {
+        "where": f"{tmp_path / 'trial.toml'}, with training.epochs of the command line",
+        "to do": "change one of these keys in the file, or by --set KEY=VALUE",
+    }
 
 
 @pytest.mark.parametrize("value", [-1, 2**63, 10**30])

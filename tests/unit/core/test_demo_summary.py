@@ -1,4 +1,4 @@
-"""What a person reads at the end of the demo."""
+"""What a person reads at the end of the demo, and what a failed one leaves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_road.demo import _models, _step, _summary
+from edge_road.demo import _models, _step, _summary, main
 from edge_road.errors import EdgeRoadError
 from edge_road.synthetic.score import Segment, score_states
 
@@ -34,3 +34,14 @@ def test_a_step_that_fails_gives_the_demo_its_exit_code(capfd: pytest.CaptureFix
         _step("verify", "no/such/bundle")
     assert error.value.exit_code == 3
     assert "cannot be read" in capfd.readouterr().err
+
+
+def test_a_demo_that_cannot_begin_leaves_no_empty_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
+    with pytest.raises(EdgeRoadError, match="the step 'train' failed") as error:
+        main(["--epochs", "1"])
+    assert error.value.exit_code == 2
+    assert "must be below training.epochs (--epochs)" in capfd.readouterr().err
+    assert list((tmp_path / "runs").iterdir()) == []
