@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="benchmarks are made where the training
 import benchmarks.__main__ as driver
 from benchmarks import machine
 from benchmarks.outcome import Claim, Outcome, Table, with_provenance
-from benchmarks.pictures import bars, growth
+from benchmarks.pictures import _end_of_axis, bars, growth
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.scale import exponent
 from benchmarks.stopwatch import WARM_UP, Stopwatch
@@ -124,6 +124,14 @@ def test_n_log_n_passes_as_such_and_n_squared_does_not() -> None:
 def test_growth_is_drawn() -> None:
     curves = {str(number): [(10.0, 1.0), (100.0, 10.0 + number)] for number in range(9)}
     assert growth(curves, {"1": 1.0}).startswith(PNG)
+
+
+@pytest.mark.parametrize(
+    ("title", "highest", "end"),
+    [("clean, %", 98.0, 100.0), ("danger, %", 4.0, 5.0), ("frames/s", 98.0, 122.5)],
+)
+def test_an_axis_of_percent_ends_at_100(title: str, highest: float, end: float) -> None:
+    assert _end_of_axis(title, highest) == end
 
 
 def test_a_stopwatch_leaves_out_the_warm_up(capsys: pytest.CaptureFixture[str]) -> None:
