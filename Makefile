@@ -42,12 +42,13 @@ soak: .venv/.dev .venv/.system  ## fifteen minutes of a daemon amid failing came
 clean:  ## remove the environment and caches; runs and bundles stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
 
-.venv/bin/python:
+# Not .venv/bin/python, which is also there when venv has failed halfway, for want of ensurepip.
+.venv/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	  || { echo "edge_road needs Python 3.10 or newer; try: make PYTHON=python3.11 ..."; exit 2; }
 	$(PYTHON) -m venv .venv
 
-.venv/.export: .venv/bin/python pyproject.toml constraints.txt
+.venv/.export: pyproject.toml constraints.txt | .venv/bin/pip
 	@echo "installing the training and export packages (about 6 GB, a few minutes) ..."
 	$(PIP) -e '.[export]'
 	@touch $@

@@ -15,7 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import machine
 from benchmarks.summary import write_summary
 from edge_road.clock import SystemClock
 
@@ -34,9 +33,8 @@ def main() -> int:
 
 def run(names: list[str], out: Path, *, quick: bool) -> int:
     out.mkdir(parents=True, exist_ok=True)
-    surroundings = machine.description()
     failed = [name for name in names if not _measure(name, out, quick)]
-    print(f"\n{write_summary(out, surroundings)}")
+    print(f"\n{write_summary(out)}")
     for name in failed:
         print(f"failed: {name}", file=sys.stderr)
     return 1 if failed else 0

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec
 
+from benchmarks import machine
 from benchmarks.rounds import Spread
+from edge_road.clock import SystemClock
 from edge_road.files import write_atomically
 
 Row = tuple[str, ...]
+Asked = ParamSpec("Asked")
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class Outcome:
     """every single figure, for machines"""
     picture: bytes | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    provenance: dict[str, str] = field(default_factory=dict)
+    """the machine, the commit and the load it began with, and how long it took"""
 
     def markdown(self) -> str:
         lines = [f"## {self.title}", "", self.method, ""]
@@ -78,15 +85,35 @@ class Outcome:
             lines += Table("Limits", ("what", "median [low .. high]", "limit", ""), rows).lines()
         lines += [f"- {note}" for note in self.notes]
         lines += ["", "Versions: " + ", ".join(f"{k} {v}" for k, v in sorted(self.versions.items()))]
+        lines += ["", "Measured: " + "; ".join(f"{k} {v}" for k, v in self.provenance.items())]
         return "\n".join(lines).rstrip() + "\n"
 
     def to_json(self) -> str:
         claims = [{**asdict(claim), "met": claim.met} for claim in self.claims]
         content = {"title": self.title, "claims": claims, "notes": self.notes, "figures": self.figures}
-        return json.dumps({**content, "versions": self.versions}, indent=1) + "\n"
+        content |= {"versions": self.versions, "provenance": self.provenance}
+        return json.dumps(content, indent=1) + "\n"
 
     def write(self, folder: Path) -> None:
         write_atomically(folder / f"{self.name}.md", self.markdown().encode())
         write_atomically(folder / f"{self.name}.json", self.to_json().encode())
         if self.picture:
             write_atomically(folder / f"{self.name}.png", self.picture)
+
+
+def with_provenance(measure: Callable[Asked, Outcome]) -> Callable[Asked, Outcome]:
+    """A folder may hold results of several hours and commits, so each benchmark tells its own."""
+
+    @wraps(measure)
+    def measured(*args: Asked.args, **kwargs: Asked.kwargs) -> Outcome:
+        clock = SystemClock()
+        began_utc, began_ns, surroundings = clock.utc(), clock.mono_ns(), machine.description()
+        outcome = measure(*args, **kwargs)
+        outcome.provenance = {
+            "began": f"{began_utc:%Y-%m-%d %H:%M} UTC",
+            "took": f"{(clock.mono_ns() - began_ns) / 1e9:.0f} s",
+            **surroundings,
+        }
+        return outcome
+
+    return measured

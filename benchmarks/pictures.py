@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
@@ -26,7 +27,7 @@ def bars(panels: Mapping[str, Mapping[str, Spread]]) -> bytes:
         colours = [SERIES_COLORS[0] if name.startswith(OURS) else GREY for name in names]
         axes.barh(names, middles, xerr=spans, color=colours, error_kw={"ecolor": INK, "lw": 1, "capsize": 2})
         axes.set_title(title, fontsize=9, loc="left")
-        axes.set_xlim(0, 1.25 * max(1e-9, *(spread.high for spread in found)))
+        axes.set_xlim(0, _end_of_axis(title, max(1e-9, *(spread.high for spread in found))))
         for position, spread in enumerate(found):
             axes.text(spread.high, position, f"  {_short(spread.median)}", va="center", fontsize=8, color=INK)
         _tidy(axes)
@@ -48,6 +49,11 @@ def growth(curves: Mapping[str, Sequence[tuple[float, float]]], exponents: Mappi
     axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
     _tidy(axes)
     return _png(figure)
+
+
+def _end_of_axis(title: str, highest: float) -> float:
+    """With room for the figure beside the bar, but no share is larger than the whole."""
+    return min(1.25 * highest, 100.0 if title.endswith("%") else math.inf)
 
 
 def _canvas(panels: int, height: float, width: float, *, share: bool) -> tuple[Any, list[Any]]:

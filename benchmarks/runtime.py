@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import machine, pictures
-from benchmarks.outcome import Claim, Outcome, Table
+from benchmarks.outcome import Claim, Outcome, Table, with_provenance
 from benchmarks.package_size import installed_mb
 from benchmarks.peers.setup import python_of_peers, version_of_peer
 from benchmarks.rounds import Spread, ratio, take_turns
@@ -67,6 +67,7 @@ class Plan:
 QUICK = Plan(seconds=0.5, rounds=1, backbone=BRIGHTNESS, side=64, rivals=(LIMIT, OURS, DECODED))
 
 
+@with_provenance
 def measure(plan: Plan) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         material = Material(Path(folder))

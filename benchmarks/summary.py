@@ -1,4 +1,4 @@
-"""The README.md of a day: machine, limits met and missed, and every benchmark that lies beside it."""
+"""The README.md of a day: limits met and missed, and every benchmark there with its machine and commit."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from edge_road.files import write_atomically
 ORDER = ("runtime", "training", "scale", "quality")
 
 
-def write_summary(out: Path, surroundings: dict[str, str]) -> Path:
-    write_atomically(out / "README.md", summary(out, surroundings).encode())
+def write_summary(out: Path) -> Path:
+    write_atomically(out / "README.md", summary(out).encode())
     return out / "README.md"
 
 
-def summary(out: Path, surroundings: dict[str, str]) -> str:
+def summary(out: Path) -> str:
     """Of all benchmarks that have been written there, whenever that was."""
     there = [name for name in ORDER if (out / f"{name}.json").is_file()]
-    lines = [f"# Benchmarks of {out.name}", ""]
-    lines += [f"- {key}: {value}" for key, value in surroundings.items()]
+    lines = [f"# Benchmarks of {out.name}"]
     claims = [claim for name in there for claim in json.loads((out / f"{name}.json").read_text())["claims"]]
     missed = [claim["what"] for claim in claims if not claim["met"]]
     lines += ["", f"{len(claims) - len(missed)} of {len(claims)} limits are met."]

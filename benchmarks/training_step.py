@@ -19,7 +19,7 @@ import cv2
 import torch
 
 from benchmarks import machine, pictures, pipelines, training_loops
-from benchmarks.outcome import Claim, Outcome, Table
+from benchmarks.outcome import Claim, Outcome, Table, with_provenance
 from benchmarks.peers.setup import version_of_peer
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.training_losses import all_at_once, class_by_class, loss_of
@@ -38,6 +38,7 @@ Measured = dict[str, list[float]]
 Seconds = Callable[[], float]
 
 
+@with_provenance
 def measure(plan: Plan) -> Outcome:
     torch.set_num_threads(plan.threads)
     keep_freed_memory()  # as a training does

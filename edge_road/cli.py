@@ -6,9 +6,11 @@ import errno
 import importlib
 import json
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from edge_road import __version__
 from edge_road.errors import ConfigError, EdgeRoadError, suggestion
@@ -36,6 +38,8 @@ COMMANDS = {
     "demo": ("edge_road.demo", "photographs to a running daemon, the whole way"),
 }
 
+_ENVIRONMENT = Path(__file__).resolve().parents[1] / ".venv"
+"""what `make setup` makes in a clone"""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOT_OURS = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT),
@@ -125,9 +129,12 @@ def _help() -> str:
 def _missing_package(name: str, module: str) -> str:
     extras = {"training": "train", "export": "export", "demo": "export"}
     extra = extras.get(module.split(".")[1], "vehicle")
+    activate = _ENVIRONMENT / "bin" / "activate"
+    forgotten = activate.is_file() and Path(sys.prefix).resolve() != _ENVIRONMENT.resolve()
+    first = f"source {shlex.quote(str(activate))}, or: " if forgotten else ""
     return (
         f"error: the Python package '{name}' is not installed\n"
-        f"  to do:    make setup, or: pip install -c constraints.txt -e '.[{extra}]'"
+        f"  to do:    {first}make setup, or: pip install -c constraints.txt -e '.[{extra}]'"
     )
 
 

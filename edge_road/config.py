@@ -123,13 +123,14 @@ def read_settings_text(kind: type[StrictModel], path: Path) -> str:
         return text
     except (OSError, ValueError) as error:  # also what is no text
         siblings = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
-        match = None if path.name in siblings else nearest(path.name, siblings)
+        stems = [Path(name).stem for name in siblings]
+        match = None if path.name in siblings else nearest(path.stem, stems, cutoff=0.6)
         raise ConfigError(
             f"cannot read the {kind.__name__.lower()} file",
             where=path,
             got=error.strerror if isinstance(error, OSError) else error,
             expected="a TOML file" + (f"; this folder has {', '.join(siblings)}" if siblings else ""),
-            fix=f"did you mean '{match}'?" if match else None,
+            fix=f"did you mean '{match}.toml'?" if match else None,
         ) from None
 
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from edge_road import workspace
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bundle = workspace.bundles() / run.name
     messages, truth = run / "drive.jsonl", run / "drive_truth.json"
     epochs = [] if options.epochs is None else ["--epochs", str(options.epochs)]
-    _step("train", "--run", run, *epochs)
+    _train(run, *epochs)
     _step("evaluate", run, "--runs", 3)
     _step("to-trt", run, "--out", bundle, "--accept-fallback")
     _step("verify", bundle)
@@ -46,6 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(_summary(run, bundle, models, messages, accuracy, score, (clock.mono_ns() - started_ns) / 1e9))
     _check_promises(accuracy, score)
     return 0
+
+
+def _train(run: Path, *options: str) -> None:
+    try:
+        _step("train", "--run", run, *options)
+    except BaseException:
+        with suppress(OSError):  # only an empty folder goes away
+            run.rmdir()
+        raise
 
 
 def _step(name: str, *options: object) -> None:

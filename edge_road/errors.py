@@ -73,9 +73,9 @@ class GateRefused(EdgeRoadError):
     exit_code = 6
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     """The known name that `name` was probably meant to be."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 

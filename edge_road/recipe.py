@@ -153,7 +153,7 @@ class Recipe(StrictModel):
     def _warms_up_within_the_training(self) -> Recipe:
         if self.optimizer.warmup_epochs >= self.training.epochs:
             numbers = f"{self.optimizer.warmup_epochs:g} is not below {self.training.epochs}"
-            raise ValueError(f"optimizer.warmup_epochs must be below training.epochs: {numbers}")
+            raise ValueError(f"optimizer.warmup_epochs must be below training.epochs (--epochs): {numbers}")
         return self
 
     @model_validator(mode="after")

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from edge_road.errors import ConfigError, nearest
+from edge_road.errors import ConfigError, nearest, suggestion
 from edge_road.logs import safe_text
 
 Place = tuple[int | str, ...]
 """sections, numbers in lists, and the key"""
+_MOST_OTHERS = 3
 _QUOTED = re.compile(r"'([^']*)'")
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\],]+)\]\]?\s*(#.*)?$")
 
@@ -41,16 +42,20 @@ class Origin:
 
 def as_config_error(kind: type[BaseModel], error: ValidationError, origin: Origin) -> ConfigError:
     first, *others = error.errors()
-    explain = _EXPLANATIONS.get(first["type"], _any_fault)
+    fault = _explained(kind, first)
     _, keys = _located(kind, first["loc"])
-    fault = explain(kind, first, ".".join(map(str, keys)) or kind.__name__)
     return ConfigError(
-        fault.what + (f" (and {len(others)} more)" if others else ""),
+        fault.what + _also([_explained(kind, other).what for other in others[:_MOST_OTHERS]], len(others)),
         where=origin.place_of(first["loc"], keys),
         got=fault.got,
         expected=fault.expected,
-        fix=f"did you mean '{fault.nearest}'?" if fault.nearest else None,
+        fix=fault.fix or _remedy(first, ".".join(map(str, keys)), origin),
     )
+
+
+def _also(faults: list[str], total: int) -> str:
+    rest = [f"and {total - len(faults)} more"] if total > len(faults) else []
+    return f" (also: {'; '.join([*faults, *rest])})" if faults else ""
 
 
 def first_fault(error: ValidationError) -> str:
@@ -64,27 +69,62 @@ class _Fault(NamedTuple):
     what: str
     got: str | None = None
     expected: str | None = None
-    nearest: str | None = None
+    fix: str | None = None
+
+
+def _explained(kind: type[BaseModel], error: ErrorDetails) -> _Fault:
+    _, keys = _located(kind, error["loc"])
+    return _EXPLANATIONS.get(error["type"], _any_fault)(kind, error, ".".join(map(str, keys)))
+
+
+def _remedy(error: ErrorDetails, key: str, origin: Origin) -> str | None:
+    if key and error["type"] != "missing":
+        return None
+    act, option = (f"give {key}", f"{key}=VALUE") if key else ("change one of these keys", "KEY=VALUE")
+    places = ["in the file"] * bool(origin.text) + [f"by --set {option}"] * bool(origin.overrides)
+    return f"{act} {' or '.join(places)}".strip()
 
 
 def _any_fault(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
-    is_whole = not error["loc"]  # keys that do not fit one another: everything was got
-    got = None if is_whole or error["type"] == "missing" else _shown(error["input"])
-    return _Fault(f"'{key}': {error['msg'].removeprefix('Value error, ')}", got)
+    said = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:  # keys that do not fit one another: everything was got
+        return _Fault(said)
+    return _Fault(f"'{key}': {said}", _shown(error["input"]))
+
+
+def _missing(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
+    return _Fault(f"'{key}' is required", expected=_meaning(kind, error))
 
 
 def _unknown_key(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
     known = list(_section_of(kind, error).model_fields)
-    return _Fault(
-        f"unknown key '{key}'", None, "one of " + ", ".join(known), nearest(str(error["loc"][-1]), known)
-    )
+    hint = _nearest_key(kind, known, str(error["loc"][-1]))
+    return _Fault(f"unknown key '{key}'", None, "one of " + ", ".join(known), hint)
+
+
+def _nearest_key(kind: type[BaseModel], known: list[str], name: str) -> str | None:
+    """In the same section, unless a key of just this name stands in others."""
+    everywhere = list(dict.fromkeys(_dotted_keys(kind)))
+    names = [key.rpartition(".")[2] for key in everywhere]
+    if name not in names and (hint := suggestion(name, known)):
+        return hint
+    match = nearest(name, names, cutoff=0.6)
+    found = [f"'{key}'" for key, last in zip(everywhere, names) if last == match]
+    return f"did you mean {' or '.join(found)}?" if found else None
+
+
+def _dotted_keys(kind: type[BaseModel], section: str = "") -> Iterator[str]:
+    for name, field in kind.model_fields.items():
+        yield section + name
+        for model in _models_in(field.annotation):
+            yield from _dotted_keys(model, f"{section}{name}.")
 
 
 def _unknown_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
     tag, choices = str(error["ctx"]["tag"]), _QUOTED.findall(error["ctx"]["expected_tags"])
     (chooser,) = _QUOTED.findall(error["ctx"]["discriminator"])
     what = f"'{key}.{chooser}': there is no such choice"
-    return _Fault(what, _shown(tag), "one of " + ", ".join(choices), nearest(tag, choices))
+    return _Fault(what, _shown(tag), "one of " + ", ".join(choices), suggestion(tag, choices))
 
 
 def _missing_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
@@ -93,18 +133,22 @@ def _missing_choice(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault
 
 
 def _wrong_form(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
-    # Meanings are read from the source, which a daemon that starts well need not do.
-    from edge_road.meanings import meanings
-
-    meaning = meanings(_section_of(kind, error)).get(str(error["loc"][-1]))
+    meaning = _meaning(kind, error)
     form = f"text of the form {error['ctx']['pattern']}"
     expected = f"{meaning}; {form}" if meaning else form
     return _Fault(f"'{key}': not written as it should be", _shown(error["input"]), expected)
 
 
+def _meaning(kind: type[BaseModel], error: ErrorDetails) -> str | None:
+    # Meanings are read from the source, which a daemon that starts well need not do.
+    from edge_road.meanings import meanings
+
+    return meanings(_section_of(kind, error)).get(str(error["loc"][-1]))
+
+
 def _wrong_word(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
-    match = nearest(str(error["input"]), _QUOTED.findall(error["ctx"]["expected"]))
-    return _any_fault(kind, error, key)._replace(nearest=match)
+    hint = suggestion(str(error["input"]), _QUOTED.findall(error["ctx"]["expected"]))
+    return _any_fault(kind, error, key)._replace(fix=hint)
 
 
 def _no_list(_: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
@@ -118,6 +162,7 @@ def _no_section(kind: type[BaseModel], error: ErrorDetails, key: str) -> _Fault:
 
 
 _EXPLANATIONS = {
+    "missing": _missing,
     "extra_forbidden": _unknown_key,
     "union_tag_invalid": _unknown_choice,
     "union_tag_not_found": _missing_choice,
@@ -168,7 +213,7 @@ def _leads_to(path: Place, place: Place) -> bool:
 
 
 def _lies_in(path: Place, keys: Place) -> bool:
-    return 0 < len(keys) < len(path) and path[: len(keys)] == keys
+    return len(keys) < len(path) and path[: len(keys)] == keys
 
 
 def _section_of(kind: type[BaseModel], error: ErrorDetails) -> type[BaseModel]:

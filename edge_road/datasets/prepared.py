@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from edge_road.datasets.index import Labels, RoadDataset, Split
 from edge_road.errors import DataError
@@ -42,32 +44,58 @@ def prepare_split(
     _check_memory(shape)
     images_NHWC = np.empty(shape, dtype=np.uint8)
 
-    def fill(position: int) -> str | None:
-        try:
-            images_NHWC[position] = preprocessing.prepare(dataset.read(split.keys[position]))
-        except DataError as error:
-            return f"{split.keys[position]}: {error.details.get('got', error.what)}"
-        return None
+    def fill(position: int) -> None:
+        images_NHWC[position] = preprocessing.prepare(dataset.read(split.keys[position]))
 
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        reasons = list(pool.map(fill, range(len(split))))
-    if not any(reasons):
+    good = _usable(dataset, split, fill, workers)
+    if len(good) == len(split):
         return Prepared(images_NHWC, split.labels_N, split.keys)
-    _report_bad([reason for reason in reasons if reason], len(split))
-    good = np.flatnonzero([reason is None for reason in reasons])
     kept = split.take(good)
     return Prepared(images_NHWC[good], kept.labels_N, kept.keys)
 
 
-def _report_bad(bad: list[str], total: int) -> None:
+def check_readable(dataset: RoadDataset, split: Split, workers: int = 2) -> None:
+    """Decodes each picture and keeps none: what is damaged is told before hours are spent."""
+    _usable(dataset, split, lambda position: dataset.read(split.keys[position]), workers)
+
+
+def _usable(
+    dataset: RoadDataset, split: Split, use: Callable[[int], object], workers: int
+) -> npt.NDArray[np.int64]:
+    """Positions of the pictures that can be used; tells of the others."""
+
+    def reason(position: int) -> str | None:
+        try:
+            use(position)
+        except DataError as error:
+            key = split.keys[position]
+            return f"{error.details.get('where', key)}: {error.details.get('got', error.what)}"
+        return None
+
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        reasons = list(pool.map(reason, range(len(split))))
+    if any(reasons):
+        bad = [key for key, reason in zip(split.keys, reasons) if reason]
+        _report_bad([reason for reason in reasons if reason], len(split), _splits_of(dataset, bad))
+    return np.flatnonzero([reason is None for reason in reasons])
+
+
+def _splits_of(dataset: RoadDataset, keys: Sequence[str]) -> str:
+    found = [name for name, split in dataset.splits.items() if not set(keys).isdisjoint(split.keys)]
+    return " and ".join(found)
+
+
+def _report_bad(bad: list[str], total: int, split_names: str) -> None:
     listed = bad[:_MOST_LISTED] + (["..."] if len(bad) > _MOST_LISTED else [])
     what = f"{len(bad)} of {total} pictures cannot be used"
     if len(bad) > LARGEST_BAD_SHARE * total:
         raise DataError(
             what,
+            where=f"the {split_names} split",
             got=f"\n{'':12}".join(listed),
             expected=f"at most {LARGEST_BAD_SHARE:.0%}",
-            fix="repair or remove them; `edge-road data check` lists them all",
+            fix="put readable pictures in their place under the same names (without them the splits of a "
+            "run would change); `edge-road data check` lists them all",
         )
     _log.warning("%s and are left out:\n    %s", what, "\n    ".join(listed))
 

@@ -36,6 +36,7 @@ def render_page(report: Report, pictures: Sequence[Images]) -> str:
         noise_rows=_noise_rows(report),
         noise_plot=_noise_plot(report),
         risk_plot=_risk_plot(report),
+        least_joined=plots.LEAST_JOINED,
         lab_plots=_lab_plots(labs),
         rules=RULES,
         examples=examples_of(report, pictures[0], budget),

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from edge_road.evaluation.abstention import Abstention
 from edge_road.evaluation.figures import INK, SERIES_COLORS, color_of, legend, plot
 from edge_road.evaluation.reliability import Calibration, Reliability
 
 WIDE, SQUARE = (4.8, 3.1), (3.6, 3.4)
+LEAST_JOINED = 10
+"""answers of a point that a line may lead to: fewer make it leap from 0 to 100 %"""
 Curve = Sequence[tuple[float, float, float | None]]  # level, accuracy, standard deviation
 
 
@@ -95,13 +99,19 @@ def risk_plot(curves: Mapping[str, Abstention]) -> str:
 
 
 def _reliability_line(axes: Any, reliability: Reliability, label: str, color: str) -> None:
-    """The area of a mark tells how many answers stand behind it."""
+    """The area of a mark tells how many answers stand behind it; of a few, nothing can be read off."""
     total = sum(each.answers for each in reliability.bins)
-    filled = [each for each in reliability.bins if each.answers]
-    x = [100 * (each.confidence or 0.0) for each in filled]
-    y = [100 * (each.accuracy or 0.0) for each in filled]
-    axes.plot(x, y, color=color, linewidth=1.2, label=f"{label}: error {reliability.calibration_error:.1%}")
-    axes.scatter(x, y, s=[12 + 130 * each.answers / total for each in filled], color=color, alpha=0.75)
+    filled = [
+        (100 * (each.confidence or 0.0), 100 * (each.accuracy or 0.0), each.answers)
+        for each in reliability.bins
+        if each.answers
+    ]
+    joined = [(x, y) for x, y, answers in filled if answers >= LEAST_JOINED]
+    name = f"{label}: error {reliability.calibration_error:.1%}"
+    axes.plot(*zip(*(joined or [(np.nan, np.nan)])), color=color, linewidth=1.2, label=name)
+    for x, y, answers in filled:
+        alpha = 0.75 if answers >= LEAST_JOINED else 0.25
+        axes.scatter(x, y, s=12 + 130 * answers / total, color=color, alpha=alpha, linewidth=0)
 
 
 def _cell(axes: Any, row: int, column: int, count: int, total: int, font_size: float) -> None:

@@ -17,6 +17,8 @@ from edge_road.nn.backbone import TORCHVISION, Backbone
 
 Tensors = Mapping[str, Tensor]
 _NAMED_PER_KIND = 3
+_OF_A_RUN = "feature_layer.weight"
+"""only a whole RoadModel has this"""
 _PICKLED = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _LOCAL_FILE = "give a local file: --weights FILE.safetensors, or --weights none to start from scratch"
 
@@ -72,7 +74,10 @@ def hub_tensors(backbone: str) -> Tensors:
 
 
 def drop_head(tensors: Tensors, backbone: Backbone) -> Tensors:
-    """Without the ImageNet classifier, which our backbone does not have."""
+    """Without the ImageNet classifier, which our backbone does not have, or the layers of a run of ours."""
+    if _OF_A_RUN in tensors:
+        inside = "backbone."
+        return {name.removeprefix(inside): t for name, t in tensors.items() if name.startswith(inside)}
     ours = backbone.module.state_dict()
     prefixes = tuple(f"{layer}." for layer in backbone.head)
     return {name: t for name, t in tensors.items() if name in ours or not name.startswith(prefixes)}

@@ -82,7 +82,7 @@ class Capture:
             try:
                 self._read_until_trouble()
             except CameraError as error:
-                log.warning("the camera is lost: %s", error)
+                log.warning("the camera is opened again: %s", error)
                 self._open_for_ever(FIRST_PAUSE_S)
 
     def _read_until_trouble(self) -> None:
@@ -112,7 +112,7 @@ class Capture:
                 return
             except CameraError as error:
                 if str(error) != said:  # the same trouble is told once
-                    log.warning("the camera cannot be opened: %s", error)
+                    log.warning("the camera is waited for: %s", error)
                 said = str(error)
                 pause_s = min(max(FIRST_PAUSE_S, 2 * pause_s), self._longest_pause_s)
             finally:

@@ -85,9 +85,11 @@ class Failed(Record):
 
 
 class Ended(Record):
-    """The source has come to its end."""
+    """The source has come to its end, perhaps with pictures after the last one that was judged."""
 
     kind: Literal["ended"] = "ended"
+    dropped: int
+    rejected: int
 
 
 class Machine(Record):

@@ -150,6 +150,7 @@ class Supervisor:
             self._record(report)
             self._past = resume(self._past)
         elif isinstance(report, Ended):
+            self._count(report)
             self._requests.because("end_of_stream")
         elif isinstance(report, Failed):
             self._take_failure(report)
@@ -161,8 +162,7 @@ class Supervisor:
 
     def _take_evidence(self, evidence: Evidence) -> None:
         self._status.frames += 1
-        self._status.dropped = self._dropped_before + evidence.dropped
-        self._status.rejected = self._rejected_before + evidence.rejected
+        self._count(evidence)
         self._status.unfit = self._unfit_before + Counter(evidence.rejected_by)
         decision = self._decide(evidence)
         self._record(evidence)
@@ -170,6 +170,10 @@ class Supervisor:
             self._basis = evidence
         self._say(decision)
         self._swap.watch(evidence)
+
+    def _count(self, report: Evidence | Ended) -> None:
+        self._status.dropped = self._dropped_before + report.dropped
+        self._status.rejected = self._rejected_before + report.rejected
 
     def _take_ready(self, ready: Ready) -> None:
         log.info("%s on %s", ready.predictor, ready.source)

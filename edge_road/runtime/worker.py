@@ -83,7 +83,7 @@ def work(link: WorkerEnd, setup: Setup) -> None:
             if evidence is not None:
                 keeper.look(seen[1], evidence, seat.now.model, inputs)
         elif ended:
-            link.send(Ended())
+            link.send(Ended(dropped=slot.dropped, rejected=source.rejected))
             return
         else:
             link.send(Alive())

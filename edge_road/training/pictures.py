@@ -6,7 +6,7 @@ import logging
 from typing import Protocol
 
 from edge_road.datasets.index import Labels, RoadDataset
-from edge_road.datasets.prepared import LARGEST_BAD_SHARE, prepare_split
+from edge_road.datasets.prepared import LARGEST_BAD_SHARE, check_readable, prepare_split
 from edge_road.errors import DataError
 from edge_road.frames import Image, Images
 from edge_road.preprocess import Preprocessing
@@ -27,11 +27,23 @@ class Pictures(Protocol):
 def open_pictures(
     dataset: RoadDataset, split_name: str, preprocessing: Preprocessing, *, memory_gb: float, workers: int
 ) -> Pictures:
-    needed = len(dataset.splits[split_name]) * preprocessing.height * preprocessing.width * 3
-    if needed > memory_gb * 1e9:
+    if not _fits(dataset, split_name, preprocessing, memory_gb):
         return PicturesOnDisk(dataset, split_name, preprocessing)
     prepared = prepare_split(dataset, dataset.splits[split_name], preprocessing, workers)
     return PicturesInMemory(prepared.images_NHWC, prepared.labels_N, prepared.keys)
+
+
+def check_test_pictures(
+    dataset: RoadDataset, preprocessing: Preprocessing, *, memory_gb: float, workers: int
+) -> None:
+    """Now, because after the training nobody may remove a damaged one; a large set is not decoded twice."""
+    is_files = dataset.content is not None
+    if is_files and _fits(dataset, "test", preprocessing, memory_gb):
+        check_readable(dataset, dataset.splits["test"], workers)
+
+
+def _fits(dataset: RoadDataset, split_name: str, preprocessing: Preprocessing, memory_gb: float) -> bool:
+    return len(dataset.splits[split_name]) * preprocessing.height * preprocessing.width * 3 <= memory_gb * 1e9
 
 
 class PicturesInMemory:

@@ -26,7 +26,7 @@ from edge_road.training.distributed import joined_group
 from edge_road.training.journal import EpochRecord
 from edge_road.training.memory import keep_freed_memory
 from edge_road.training.methods import build_method
-from edge_road.training.pictures import open_pictures
+from edge_road.training.pictures import check_test_pictures, open_pictures
 from edge_road.training.progress import Progress
 from edge_road.training.ranks import ALONE, Group
 from edge_road.training.trainer import Trainer
@@ -52,6 +52,8 @@ def _train(recipe: Recipe, run: Path, progress: Progress, group: Group, watch: W
     preprocessing = _preprocessing(recipe, model)
     check_size(model, recipe.model.backbone, recipe.input.height, recipe.input.width)
     progress.note(_summary(recipe, dataset, run))
+    workers, memory_gb = len(os.sched_getaffinity(0)), recipe.training.memory_gb
+    check_test_pictures(dataset, preprocessing, memory_gb=memory_gb, workers=workers)
     batches, validation = (
         _open_batches(recipe, dataset, split, preprocessing, device, group)
         for split in ("train", "validation")

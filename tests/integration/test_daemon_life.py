@@ -69,6 +69,17 @@ def test_a_drive_is_told_from_the_first_heartbeat_to_the_last_word(tmp_path: Pat
     assert json.loads(truth.read_text())["segments"][1] == {"state": "icy", "seconds": 6.0}
 
 
+def test_unreadable_pictures_are_named_and_those_after_the_last_frame_are_counted(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "drive", ["dry"] * 5)
+    for name in ("0000b.png", "9998.png", "9999.png"):
+        (tmp_path / "drive" / name).write_bytes(b"")
+    done = run_script(tmp_path, "--source", "drive", "--set", "backend=fake")
+    assert done.returncode == 0, done.stderr
+    for name in ("0000b.png", "9998.png", "9999.png"):
+        assert done.stderr.count(f"{name}: an empty file") == 1
+    assert "3 pictures unreadable" in done.stderr
+
+
 @retried_on_a_busy_machine
 def test_the_first_heartbeat_comes_within_a_second(tmp_path: Path) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:

@@ -90,24 +90,37 @@ def test_the_weights_of_a_run_give_the_accuracy_that_its_record_claims(train: Tr
     assert accuracy == pytest.approx(record.validation_accuracy)
 
 
-def test_training_never_reads_a_test_picture(
-    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-
-    def spy(path: Path) -> object:
-        read.append(str(path))
-        return original(path)
-
-    from edge_road.datasets import folder
-
-    original = folder.read_file
-    monkeypatch.setattr(folder, "read_file", spy)
+def test_training_learns_nothing_from_a_test_picture(train: Train, tmp_path: Path) -> None:
     data = photographs(tmp_path / "photos")
     assert train("--data", "photos") == 0
-    dataset = open_dataset(load_recipe(tmp_path / "runs" / "tiny-0001").data)
-    read_keys = {str(Path(path).relative_to(data)) for path in read}
-    assert read_keys == {*dataset.splits["train"].keys, *dataset.splits["validation"].keys}
+    runs = [tmp_path / "runs" / f"tiny-000{number}" for number in (1, 2)]
+    for key in keys_to_test_on(runs[0]):
+        (data / key).write_bytes((data / "dry" / "0.png").read_bytes())
+    assert train("--data", "photos") == 0
+    for name in ("best.safetensors", "run.json"):
+        assert (runs[0] / name).read_bytes() == (runs[1] / name).read_bytes()
+
+
+def test_a_damaged_test_picture_is_told_before_the_training_and_one_in_its_place_is_taken(
+    train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = photographs(tmp_path / "photos")
+    assert train("--data", "photos") == 0
+    damaged = data / keys_to_test_on(tmp_path / "runs" / "tiny-0001")[0]
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:100])
+    assert train("--data", "photos") == 2
+    said = capsys.readouterr().err
+    for words in ("the test split", str(damaged), "under the same names"):
+        assert words in said
+    assert cli.command("evaluate", ["tiny-0001", "--perturbations", ""]) == 2
+    assert "the test split" in capsys.readouterr().err
+    damaged.write_bytes(whole)
+    assert cli.command("evaluate", ["tiny-0001", "--perturbations", ""]) == 0
+
+
+def keys_to_test_on(run: Path) -> tuple[str, ...]:
+    return open_dataset(load_recipe(run).data).splits["test"].keys
 
 
 def test_large_data_read_from_disk_trains_the_same_weights(train: Train, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,15 @@ from edge_road.frames import Frame, Image
 from edge_road.runtime.sources.base import EndOfStream, Pacer, stamped
 from edge_road.runtime.vehicle_sources import ImageDirectorySource
 
+log = logging.getLogger(__name__)
+
 NAMES_AT_ONCE = 4096
+MOST_TOLD = 20
+"""unreadable pictures are named up to here, each once; then they are only counted"""
 
 
 class ImageDirectory:
-    """Pictures that cannot be decoded are skipped and counted; if none can, that is an error."""
+    """Pictures that cannot be decoded are skipped, named and counted; if none can, that is an error."""
 
     origin_ns = 0
     live = False
@@ -27,6 +32,7 @@ class ImageDirectory:
         self.description = f"pictures of {settings.path} at {settings.fps:g} fps"
         self.period_s = 1 / settings.fps
         self.rejected = 0
+        self._told: set[str] = set()
         self._settings, self._clock = settings, clock
         self._number = 0
 
@@ -61,8 +67,8 @@ class ImageDirectory:
             for name in self._names():
                 try:
                     pixels = read_image(self._settings.path / name)
-                except DataError:
-                    self.rejected += 1
+                except DataError as error:
+                    self._reject(name, error)
                     continue
                 readable += 1
                 yield pixels
@@ -70,6 +76,16 @@ class ImageDirectory:
                 raise self._no_pictures()
             if not self._settings.loop:
                 return
+
+    def _reject(self, name: str, error: DataError) -> None:
+        self.rejected += 1
+        if name in self._told or len(self._told) >= MOST_TOLD:
+            return
+        self._told.add(name)
+        last = "; further ones are only counted" if len(self._told) == MOST_TOLD else ""
+        log.warning(
+            "left out %s: %s%s", self._settings.path / name, error.details.get("got", error.what), last
+        )
 
     def _names(self) -> Iterator[str]:
         """All names in order, a few thousand at a time: each batch is one pass over the folder."""

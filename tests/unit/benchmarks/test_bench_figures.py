@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 pytest.importorskip("matplotlib", reason="benchmarks are made where the training packages are")
 
 import benchmarks.__main__ as driver
-from benchmarks.outcome import Claim, Outcome, Table
-from benchmarks.pictures import bars, growth
+from benchmarks import machine
+from benchmarks.outcome import Claim, Outcome, Table, with_provenance
+from benchmarks.pictures import _end_of_axis, bars, growth
 from benchmarks.rounds import Spread, ratio, take_turns
 from benchmarks.scale import exponent
 from benchmarks.stopwatch import WARM_UP, Stopwatch
@@ -64,16 +66,32 @@ def test_a_missed_limit_is_published(tmp_path: Path) -> None:
         picture=bars({"frames/s": {"edge_road": Spread(3, 2, 4), "another": Spread(2, 1, 3)}}),
     )
     outcome.write(tmp_path)
-    page = summary(tmp_path, {"cores": "2"})
+    page = summary(tmp_path)
     assert "1 of 2 limits are met" in page
     assert "- missed: fast enough" in page
     assert "| edge_road | 42 |" in page
-    assert "- cores: 2" in page
     assert [claim["met"] for claim in json.loads((tmp_path / "runtime.json").read_text())["claims"]] == [
         False,
         True,
     ]
     assert (tmp_path / "runtime.png").read_bytes().startswith(PNG)
+
+
+def test_results_of_one_folder_keep_the_commit_and_load_they_were_made_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, commit, load in (("runtime", "aaaa", "0.1"), ("scale", "bbbb-dirty", "7.9")):
+        found = {"commit": commit, "load at the start": load}
+        monkeypatch.setattr(machine, "description", lambda found=found: found)
+        outcome = with_provenance(lambda name=name: Outcome(name, name.title(), "In turn."))()
+        outcome.write(tmp_path)
+    first, second = summary(tmp_path).split("## Scale")
+    assert "commit aaaa; load at the start 0.1" in first
+    assert "commit bbbb-dirty; load at the start 7.9" in second
+    assert re.search(r"Measured: began \d{4}-\d\d-\d\d \d\d:\d\d UTC; took \d+ s; ", first)
+    written = json.loads((tmp_path / "runtime.json").read_text())["provenance"]
+    assert written["commit"] == "aaaa"
+    assert written.keys() == {"began", "took", "commit", "load at the start"}
 
 
 def test_a_benchmark_that_fails_is_named_and_the_others_still_run(
@@ -89,7 +107,7 @@ def test_a_benchmark_that_fails_is_named_and_the_others_still_run(
     assert driver.run(["runtime", "scale"], tmp_path, quick=True) == 1
     assert asked == ["runtime", "scale"]
     assert "failed: runtime" in capsys.readouterr().err
-    assert "- processor: " in (tmp_path / "README.md").read_text()
+    assert "0 of 0 limits are met" in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
@@ -106,6 +124,14 @@ def test_n_log_n_passes_as_such_and_n_squared_does_not() -> None:
 def test_growth_is_drawn() -> None:
     curves = {str(number): [(10.0, 1.0), (100.0, 10.0 + number)] for number in range(9)}
     assert growth(curves, {"1": 1.0}).startswith(PNG)
+
+
+@pytest.mark.parametrize(
+    ("title", "highest", "end"),
+    [("clean, %", 98.0, 100.0), ("danger, %", 4.0, 5.0), ("frames/s", 98.0, 122.5)],
+)
+def test_an_axis_of_percent_ends_at_100(title: str, highest: float, end: float) -> None:
+    assert _end_of_axis(title, highest) == end
 
 
 def test_a_stopwatch_leaves_out_the_warm_up(capsys: pytest.CaptureFixture[str]) -> None:

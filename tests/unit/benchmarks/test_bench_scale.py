@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="benchmarks are made where the training packages are")
 
 from benchmarks import scale
-from benchmarks.scale_subjects import SUBJECTS
+from benchmarks.scale_subjects import OPERATIONS, SUBJECTS
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -16,6 +16,12 @@ def test_a_subject_does_its_work(name: str) -> None:
     assert size >= 30
     assert cpu_s > 0
     assert seconds > 0
+
+
+def test_the_time_of_each_is_that_of_one_operation() -> None:
+    curves = {name: [(1_000_000, 0.5, 0.6)] for name in ("fill the outbox", "use a full outbox")}
+    rows = scale._rows(curves, dict.fromkeys(curves, 1.0))
+    assert [row[4] for row in rows] == ["0.5", f"{0.5e6 / OPERATIONS:.1f}"]
 
 
 def test_every_subject_has_its_sizes_and_growth_is_told() -> None:
@@ -27,3 +33,4 @@ def test_every_subject_has_its_sizes_and_growth_is_told() -> None:
     ]
     assert [claim.most for claim in outcome.claims] == [scale.TOLERANCE]
     assert outcome.picture is not None
+    assert {"processor", "commit", "load at the start", "took"} <= outcome.provenance.keys()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -72,6 +73,23 @@ def test_a_missing_package_names_the_extra(failing, capsys, monkeypatch, name: s
     monkeypatch.setitem(sys.modules, cli.COMMANDS[name][0], sys.modules["edge_road.failing"])
     assert cli.main([name]) == 2
     assert f"[{extra}]" in capsys.readouterr().err
+
+
+def test_with_an_environment_that_is_not_active_a_missing_package_says_how_to_enter_it(
+    failing, capsys, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:  # type: ignore[no-untyped-def]
+    failing(ModuleNotFoundError("no such", name="such"))
+    monkeypatch.setattr(cli, "_ENVIRONMENT", tmp_path / ".venv")
+    assert cli.main(["fail"]) == 2
+    assert "to do:    make setup" in capsys.readouterr().err
+    activate = tmp_path / ".venv" / "bin" / "activate"
+    activate.parent.mkdir(parents=True)
+    activate.touch()
+    assert cli.main(["fail"]) == 2
+    assert f"to do:    source {activate}, or: make setup" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    assert cli.main(["fail"]) == 2
+    assert "to do:    make setup" in capsys.readouterr().err
 
 
 def test_the_version_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) -> None:

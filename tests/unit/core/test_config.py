@@ -28,7 +28,10 @@ def recipe_file(tmp_path: Path, text: str) -> Path:
         ("[training]\nepochs = 0\n", ["training.epochs", "greater than or equal to 1", "trial.toml:3"]),
         ('[method]\nname = "discriminative"\nsigma = 40\n', ["'method.sigma'", "40"]),
         ('[method]\nname = "magic"\n', ["magic", "softmax", "discriminative"]),
-        ('[data]\nkind = "folder"\n', ["'data.path'", "required"]),
+        (
+            '[data]\nkind = "folder"\n',
+            ["'data.path' is required", "the folder; a relative one", "give data.path in the file"],
+        ),
         ("[optimizer]\nlearning_rate = inf\n", ["learning_rate", "finite"]),
         ("[method]\nsigma = 0.1\n", ["'method.name' is missing", "trial.toml:2"]),
         ('[data]\nkind = "folder"\npath = "."\nfolds = 1\n', ["'data': folds must be", "trial.toml:2"]),
@@ -63,6 +66,15 @@ def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:
     recipe_file(tmp_path, "")
     with pytest.raises(ConfigError, match=r"did you mean 'trial\.toml'"):
         load_settings(Recipe, tmp_path / "trail.toml")
+
+
+@pytest.mark.parametrize("name", ["nosuch.toml", "another.toml", "elsewhere.toml"])
+def test_a_file_is_not_suggested_for_its_suffix(tmp_path: Path, name: str) -> None:
+    recipe_file(tmp_path, "").rename(tmp_path / "svhn.toml")
+    with pytest.raises(ConfigError, match="cannot read") as error:
+        load_settings(Recipe, tmp_path / name)
+    assert "svhn.toml" in error.value.details["expected"]
+    assert "to do" not in error.value.details
 
 
 def test_a_file_without_an_end_is_not_read_into_memory() -> None:
@@ -143,6 +155,34 @@ def test_a_value_in_place_of_a_section_or_a_list_is_told_how_these_are_written(
     assert expected in error.value.details["expected"]
 
 
+@pytest.mark.parametrize(
+    ("override", "match"),
+    [
+        ("epochs=3", "did you mean 'training.epochs'?"),
+        ("batchsize=8", "did you mean 'training.batch_size'?"),
+        ("input.batch_size=8", "did you mean 'training.batch_size'?"),
+        ("left=0.1", "did you mean 'input.crop.left'?"),
+        ("training.seed=8", "did you mean 'seed' or 'data.seed'?"),
+        ("optimizer.lr=0.1", None),
+    ],
+)
+def test_a_key_of_another_section_is_found_there(tmp_path: Path, override: str, match: str | None) -> None:
+    with pytest.raises(ConfigError, match="unknown key") as error:
+        load_settings(Recipe, recipe_file(tmp_path, ""), [override])
+    assert error.value.details.get("to do") == match
+
+
+def test_the_other_faults_are_told_too(tmp_path: Path) -> None:
+    path = recipe_file(tmp_path, '[data]\nkind = "folder"\n[training]\nepochs = 0\nepoch = 1\n')
+    with pytest.raises(ConfigError) as error:
+        load_settings(Recipe, path, ["x=1", "y=1", "seed=2"])
+    assert error.value.what == (
+        "'data.path' is required (also: 'training.epochs': Input should be greater than or equal to 1; "
+        "unknown key 'training.epoch'; unknown key 'x'; and 1 more)"
+    )
+    assert error.value.details["to do"] == "give data.path in the file or by --set data.path=VALUE"
+
+
 def test_of_two_overrides_of_one_key_the_one_that_counts_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the command line: training\.epochs\n") as error:
         load_settings(Recipe, recipe_file(tmp_path, ""), ["training.epochs=-1", "training.epochs=0"])
@@ -194,7 +234,11 @@ def test_keys_that_do_not_fit_one_another_are_told_with_their_numbers_and_not_wi
         load_settings(
             Recipe, recipe_file(tmp_path, "[optimizer]\nwarmup_epochs = 5\n"), ["training.epochs=3"]
         )
-    assert "got" not in error.value.details
+    assert error.value.what.startswith("optimizer.warmup_epochs must be below training.epochs (--epochs)")
+    assert error.value.details == {
+        "where": f"{tmp_path / 'trial.toml'}, with training.epochs of the command line",
+        "to do": "change one of these keys in the file or by --set KEY=VALUE",
+    }
 
 
 @pytest.mark.parametrize("value", [-1, 2**63, 10**30])

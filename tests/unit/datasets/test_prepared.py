@@ -10,6 +10,8 @@ import pytest
 
 from edge_road.conditions import ROAD_CLASSES
 from edge_road.datasets import RoadDataset, Split, load_prepared
+from edge_road.datasets.index import SPLITS
+from edge_road.datasets.prepared import check_readable
 from edge_road.errors import DataError
 from edge_road.frames import Image
 from edge_road.preprocess import Crop, Preprocessing
@@ -53,6 +55,17 @@ def test_more_than_one_percent_unreadable_stops_with_the_list() -> None:
         load_prepared(numbered_dataset(200, bad=(3, 4, 150)), "train", PREPROCESSING)
     for word in ("3 of 200", "4: a JPEG that is cut", "150: "):
         assert word in str(error.value)
+
+
+def test_the_split_that_holds_the_bad_pictures_is_named() -> None:
+    whole = numbered_dataset(30, bad=(25,))
+    splits = {name: whole.splits["test"].take(np.arange(10) + 10 * i) for i, name in enumerate(SPLITS)}
+    dataset = replace(whole, splits=splits)
+    check_readable(dataset, splits["train"])
+    with pytest.raises(DataError, match="1 of 10") as error:
+        check_readable(dataset, splits["test"])
+    assert error.value.details["where"] == "the test split"
+    assert error.value.details["got"] == "25: a JPEG that is cut"
 
 
 def test_what_cannot_fit_into_memory_is_refused_before_the_first_picture() -> None:

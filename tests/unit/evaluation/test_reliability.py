@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edge_road.evaluation import plots
 from edge_road.evaluation.metrics import softmax
-from edge_road.evaluation.reliability import HALVES, calibration_at, calibration_by_halves, reliability
+from edge_road.evaluation.reliability import (
+    HALVES,
+    Bin,
+    Reliability,
+    calibration_at,
+    calibration_by_halves,
+    reliability,
+)
 
 
 def overconfident(count: int, seed: int = 0, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -73,3 +81,18 @@ def test_outputs_that_are_not_finite_are_left_out_and_none_at_all_gives_nothing(
     assert result is not None
     assert result.answers == 19
     assert calibration_at(np.full((4, 3), np.inf), np.zeros(4, np.int64), 1.0, "validation") is None
+
+
+def test_no_line_leads_to_a_point_of_a_few_answers() -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    axes = figure.add_subplot()
+    counts = (10, 0, 1, 30, 2)
+    bins = tuple(
+        Bin(answers=n, confidence=i / 10 if n else None, accuracy=i % 2 if n else None)
+        for i, n in enumerate(counts)
+    )
+    plots._reliability_line(axes, Reliability(calibration_error=0.1, bins=bins), "as trained", "#4477aa")
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == [0.0, 30.0]
+    shown = [(mark.get_offsets()[0][0], mark.get_alpha() > 0.5) for mark in axes.collections]
+    assert shown == [(0.0, True), (20.0, False), (30.0, True), (40.0, False)]

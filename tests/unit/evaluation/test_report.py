@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from edge_road.backends.fake import NAN_COLOR, FakePredictor
-from edge_road.conditions import RSCD_CLASSES, ClassList
+from edge_road.conditions import ROAD_CLASSES, RSCD_CLASSES, ClassList
 from edge_road.errors import ConfigError
+from edge_road.evaluation.abstention import abstention
 from edge_road.evaluation.comparison import Comparison
 from edge_road.evaluation.judge import judge
 from edge_road.evaluation.page import render_page
@@ -138,6 +139,17 @@ def test_outputs_that_are_not_finite_are_shown_as_such() -> None:
     assert "outputs not finite 1" in text
     assert "no finite output" in text
     assert "no answer" in text
+
+
+def test_a_ring_is_explained_where_there_is_one() -> None:
+    images = pictures([0, 1, 2] * 4)
+    prediction = FakePredictor().predict(images[0])
+    for threshold in (None, 0.6):
+        found = abstention(prediction, images[1], ROAD_CLASSES, threshold)
+        entry = entry_of(images).model_copy(update={"abstention": found})
+        text = Text(render_page(report_of(entry, entry_of(images)), [images[0]] * 2)).all
+        assert "What answering “unknown” costs" in text
+        assert ("○" in text) == ("A ring" in text) == (threshold is not None)
 
 
 def test_the_page_is_self_contained() -> None:

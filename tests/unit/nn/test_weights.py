@@ -56,6 +56,16 @@ def test_a_file_without_any_head_loads_too(tmp_path: Path) -> None:
     assert_backbone_is(build(tmp_path / "weights.safetensors"), tensors)
 
 
+def test_the_weights_of_a_run_are_a_beginning_for_another_with_other_classes(tmp_path: Path) -> None:
+    settings = ModelSettings(backbone=SMALL, features=32)
+    run = build_model(settings, 27).state_dict()
+    save_file(run, tmp_path / "best.safetensors")
+    inside = {name.removeprefix("backbone."): t for name, t in run.items() if name.startswith("backbone.")}
+    assert_backbone_is(build(tmp_path / "best.safetensors"), inside)
+    with pytest.raises(ConfigError, match="not those of this model"):
+        build(tmp_path / "best.safetensors", "resnet18")
+
+
 def test_wrong_weights_are_named_and_none_of_them_is_loaded(tmp_path: Path) -> None:
     tensors = tensors_of(SMALL)
     del tensors["bn1.weight"]

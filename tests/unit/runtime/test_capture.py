@@ -103,14 +103,16 @@ def test_a_camera_that_cannot_be_opened_at_first_is_the_callers_trouble(slot: Ne
         capture_of(NoCamera(), slot).start()
 
 
-def test_a_live_camera_is_waited_for_from_the_start(slot: NewestFrameSlot) -> None:
+def test_a_live_camera_is_waited_for_from_the_start(
+    slot: NewestFrameSlot, caplog: pytest.LogCaptureFixture
+) -> None:
     class LateCamera(ScriptedCamera):
         live = True
 
         def open(self) -> None:
             self.opened += 1
             if self.opened < 3:
-                raise CameraError("not plugged in yet")
+                raise CameraError("the camera cannot be opened")
 
     camera = LateCamera(lambda: frame(1))
     capture = capture_of(camera, slot)
@@ -120,6 +122,8 @@ def test_a_live_camera_is_waited_for_from_the_start(slot: NewestFrameSlot) -> No
     assert taken is not None
     assert camera.opened == 3
     assert not capture.opening
+    said = ["the camera is waited for: the camera cannot be opened", "the camera is there: scripted"]
+    assert caplog.messages == said, "the same trouble is told once, and in one way"
 
 
 def test_what_cannot_be_decoded_reaches_the_slot_whatever_the_rate(slot: NewestFrameSlot) -> None:

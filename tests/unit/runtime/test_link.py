@@ -33,8 +33,9 @@ def test_records_arrive_whole_and_in_order(ends: Ends) -> None:
     sent = [Evidence(number=n, captured_mono_ns=n) for n in range(3)]
     for evidence in sent:
         worker.send(evidence)
-    worker.send(Ended())
-    assert supervisor.receive() == [*sent, Ended()]
+    ended = Ended(dropped=1, rejected=2)
+    worker.send(ended)
+    assert supervisor.receive() == [*sent, ended]
     assert supervisor.receive() == []
 
 

@@ -79,6 +79,31 @@ def test_unreadable_pictures_are_skipped_and_counted(tmp_path: Path) -> None:
     assert source.rejected == 3
 
 
+def test_an_unreadable_picture_is_named_once_however_often_it_comes_round(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_picture(tmp_path / "b.jpg", 90)
+    (tmp_path / "a.jpg").write_bytes((tmp_path / "b.jpg").read_bytes()[:-20])
+    source, _ = open_folder(tmp_path, loop=True)
+    for _ in range(5):
+        assert source.read(SOON) is not None
+    assert source.rejected >= 5
+    assert caplog.messages == [f"left out {tmp_path / 'a.jpg'}: a JPEG that is cut (no end marker)"]
+
+
+def test_a_folder_full_of_unreadable_pictures_does_not_flood_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_picture(tmp_path / "z.png", 90)
+    for number in range(100):
+        (tmp_path / f"{number:03d}.jpg").write_bytes(b"")
+    source, _ = open_folder(tmp_path)
+    assert len(read_all(source)) == 1
+    assert source.rejected == 100
+    assert len(caplog.messages) == images.MOST_TOLD
+    assert caplog.messages[-1].endswith("019.jpg: an empty file; further ones are only counted")
+
+
 def test_pipes_links_in_a_loop_folders_and_other_files_are_no_pictures(tmp_path: Path) -> None:
     write_picture(tmp_path / "a.png", 1)
     os.mkfifo(tmp_path / "b.png")

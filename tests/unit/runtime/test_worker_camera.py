@@ -101,6 +101,24 @@ def test_a_slow_picture_for_the_page_delays_no_answer(monkeypatch: pytest.Monkey
     assert in_time == [True]
 
 
+class DamagedEnd(OneFrame):
+    """Two pictures after the last whole one cannot be decoded."""
+
+    def read(self, deadline_ns: int) -> Frame:
+        for frame in self._frames:
+            return frame
+        self.rejected = 2
+        raise EndOfStream
+
+
+def test_pictures_that_are_damaged_after_the_last_whole_one_are_counted_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reports = reports_of_a_worker(monkeypatch, DamagedEnd)
+    (ended,) = (report for report in reports if isinstance(report, Ended))
+    assert ended.rejected == 2
+
+
 def test_in_a_replay_too_its_dropped_frames_count_once() -> None:
     common = {"predictor": "fake", "model_digest": "m", "confidence_threshold": 0.6, "origin_mono_ns": 0}
     seen = {"kind": "evidence", "number": 1, "problems": ["noise"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from edge_road.datasets import RoadDataset, Split
 from edge_road.errors import DataError
 from edge_road.frames import Image
 from edge_road.preprocess import Preprocessing
-from edge_road.training.pictures import PicturesInMemory, PicturesOnDisk, open_pictures
+from edge_road.training.pictures import PicturesInMemory, PicturesOnDisk, check_test_pictures, open_pictures
 
 SMALL = Preprocessing(height=16, width=24)
 
@@ -36,6 +37,17 @@ def test_a_split_that_fits_is_kept_in_memory_and_a_larger_one_is_not() -> None:
     np.testing.assert_array_equal(fits.labels_N, large.labels_N)
     for index in range(10):
         np.testing.assert_array_equal(fits.picture(index), large.picture(index))
+
+
+def test_test_pictures_are_checked_where_decoding_them_is_quick() -> None:
+    found = dataset(10, frozenset({3}))
+    files = replace(found, splits={"test": found.splits["train"]}, content=lambda key: b"")
+    needed_gb = 10 * 16 * 24 * 3 / 1e9
+    with pytest.raises(DataError, match="1 of 10"):
+        check_test_pictures(files, SMALL, memory_gb=needed_gb, workers=1)
+    check_test_pictures(files, SMALL, memory_gb=needed_gb * 0.99, workers=1)
+    rendered = replace(files, content=None)
+    check_test_pictures(rendered, SMALL, memory_gb=needed_gb, workers=1)
 
 
 def test_a_bad_file_on_disk_is_skipped_and_named_once(caplog: pytest.LogCaptureFixture) -> None:
