@@ -29,6 +29,7 @@ from edge_road.export import exporting, onnx_graph
 from edge_road.export.footprint import Footprint
 from edge_road.export.gate_file import read_verify_file
 from edge_road.export.half import to_float16
+from edge_road.export.last_bias import FARTHEST
 from edge_road.export.onnx_edit import read_model, write_model
 from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
@@ -142,6 +143,7 @@ def test_a_program_that_knows_only_the_manifest_gets_the_same_answers(
     torch_NC = load_run(place / "runs" / "tiny-0001").predict(images_NHWC).logits_NC
     there_NC = np.array(json.loads(answer.stdout))
     tolerance = PROBE_TOLERANCE[precision] * max(1.0, float(np.abs(torch_NC).max()))
+    tolerance += FARTHEST if precision == "int8" else 0  # the logits of ice lean on purpose
     np.testing.assert_allclose(there_NC, torch_NC, atol=tolerance)
     assert (there_NC.argmax(axis=1) == torch_NC.argmax(axis=1)).all()
 
