@@ -126,7 +126,10 @@ class Exporter:
         record, samples = self.material.record, self.target.samples
         with self.steps.step("export ONNX") as outcome:
             model = load_model(run)
-            onnx_bytes = export_graph(model, record.preprocessing, record.classes, self.target.batch)
+            backbone = self.material.recipe.model.backbone
+            onnx_bytes = export_graph(
+                model, record.preprocessing, record.classes, self.target.batch, backbone
+            )
             outcome.text = f"{len(onnx_bytes) / 1e6:.1f} MB"
         with self.steps.step("compare with torch") as outcome, one_torch_thread():
             images_NHWC = self.material.validation.draw(samples.parity, self.target.seed).images_NHWC
