@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from edge_road.bundle import Calibration, Precision
-from edge_road.errors import DataError, GateRefused
+from edge_road.errors import BackendError, DataError, GateRefused
 from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.coverage import excess_noise
 from edge_road.export.depthwise import all_layers
@@ -276,11 +276,22 @@ class Exporter:
         batches = (self.target.batch, engine.typical_batch, engine.largest_batch)
         with self.steps.step(f"TensorRT-RTX, {precision}") as outcome:
             report = rtx_check(onnx_bytes, BuildShape(size.height, size.width, *batches))
+            if report.status == "not installed" and self.target.tensorrt == "required":
+                raise _no_judge(report)
             outcome.text = report.status
             if report.status == "built":
                 outcome.text += f", {report.heavy_kernels} conv/linear kernels"
                 outcome.text += f", {report.int8_share:.0%} in INT8" if precision == "int8" else ""
         return report
+
+
+def _no_judge(report: RtxReport) -> BackendError:
+    return BackendError(
+        "the target requires the verdict of TensorRT-RTX",
+        where='target, tensorrt = "required"',
+        got=report.reasons[0],
+        fix="install tensorrt-rtx-cu13 (x86-64 Linux), or tensorrt = true to do without",
+    )
 
 
 def _method(target: Target) -> str:

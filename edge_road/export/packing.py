@@ -169,12 +169,13 @@ def _report_of(judged: Judged) -> dict[str, Any]:
 
 
 def _report_of_rtx(rtx: RtxReport, work: Int8Work | None) -> dict[str, Any]:
+    built = rtx.status == "built"
     return {
         "status": rtx.status,
         "version": rtx.version,
         "reasons": list(rtx.reasons),
-        "heavy_kernels": rtx.heavy_kernels,
-        "int8_share": rtx.int8_share,
+        "heavy_kernels": rtx.heavy_kernels if built else None,
+        "int8_share": rtx.int8_share if built else None,
         "int8_work": None if work is None else asdict(work),
     }
 

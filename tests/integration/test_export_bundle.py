@@ -31,6 +31,7 @@ from edge_road.export.gate_file import read_verify_file
 from edge_road.export.half import to_float16
 from edge_road.export.last_bias import FARTHEST
 from edge_road.export.onnx_edit import read_model, write_model
+from edge_road.export.rtx_check import RtxReport
 from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
 from edge_road.preprocess import Crop
@@ -50,6 +51,7 @@ QUICK = TARGET.replace('name = "test"', 'name = "test"\ntensorrt = false\nfloat1
     "keep_float = 2", "keep_float = 0"
 )
 QUICK += "[machine_limits]\nmeasure = false\n"
+NO_TENSORRT = RtxReport("not installed", reasons=("no package",))
 
 # Torch's exporter alone takes ten seconds of one core.
 pytestmark = pytest.mark.timeout(900)
@@ -217,6 +219,31 @@ def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
     assert report["artefacts"]["int8"]["reasons"][0] in text
     assert command("verify", [str(made.path)]) == 0
     assert "int8 was refused at export" in capsys.readouterr().out
+
+
+def test_a_missing_tensorrt_is_told_and_stored(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exporting, "rtx_check", lambda *_: NO_TENSORRT)
+    (quick / "quick.toml").write_text(QUICK.replace("tensorrt = false", "tensorrt = true"))
+    assert export_quickly(quick) == 0
+    text = capsys.readouterr().out
+    assert "gate: TensorRT-RTX not asked: no package; the INT8 share was not judged" in text
+    assert "0 of 0" not in text
+    report = json.loads(load_bundle(quick / "bundles" / "tiny-0001").contents["report.json"])
+    stored = report["artefacts"]["int8"]["tensorrt_rtx"]
+    assert (stored["status"], stored["reasons"]) == ("not installed", ["no package"])
+    assert stored["int8_share"] is None
+
+
+def test_a_target_may_require_tensorrt(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exporting, "rtx_check", lambda *_: NO_TENSORRT)
+    (quick / "quick.toml").write_text(QUICK.replace("tensorrt = false", 'tensorrt = "required"'))
+    assert export_quickly(quick) == 4
+    assert "no package" in capsys.readouterr().err
+    assert not (quick / "bundles").exists()
 
 
 def test_models_that_overflow_stay_out_and_the_float_one_is_the_fallback(
