@@ -152,6 +152,7 @@ def _report(export: Export) -> dict[str, Any]:
         "validation_accuracy_in_training": record.validation_accuracy,
         "target": export.target.model_dump(mode="json"),
         "artefacts": {name: _report_of(judged) for name, judged in export.artefacts.items()},
+        "sensitivity": None if export.sensitivity is None else asdict(export.sensitivity),
     }
 
 

@@ -106,6 +106,7 @@ def test_the_bundle_holds_both_models_and_what_a_vehicle_must_know(bundle: Bundl
     assert set(manifest.smoke_limits) == set(SMOKE_TESTS)
     assert len(bundle.probe().labels_N) == 24
     assert set(bundle.probe().logits_NC) == {"float32", "float16", "int8"}
+    assert len(json.loads(bundle.contents["report.json"])["sensitivity"]["worst"]) == 10
 
 
 def test_the_bundle_computes_what_torch_computes(place: Path, bundle: Bundle) -> None:
