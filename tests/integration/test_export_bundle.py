@@ -484,10 +484,28 @@ def test_verify_shows_what_the_bundle_keeps(
     place: Path, bundle: Bundle, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command("verify", [str(bundle.path), "--data", str(place / "pictures")]) == 0
-    text = capsys.readouterr().out
+    text, anew = capsys.readouterr().out.split("120 images")
     assert bundle.digest in text
     assert text.count("passed") == 3
-    assert "120 images" in text
+    assert "gate at export" in text
+    assert "int8 against float32" in anew
+    assert anew.count("agreement under perturbation") == 2
+    assert "BREACHED" not in anew
+
+
+def test_verify_refuses_a_model_that_is_beyond_its_limits_on_these_images(
+    place: Path, bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = json.loads(bundle.contents["report.json"])
+    report["target"]["int8_limits"]["size_share"] = 0.01
+    contents = {**bundle.contents, "report.json": json.dumps(report).encode()}
+    manifest = bundle.manifest.model_copy(update={"files": record_files(contents)})
+    write_bundle(tmp_path / "strict", manifest, contents)
+    assert command("verify", [str(tmp_path / "strict")]) == 0
+    assert command("verify", [str(tmp_path / "strict"), "--data", str(place / "pictures")]) == 6
+    captured = capsys.readouterr()
+    assert "BREACHED        file size against float" in captured.out
+    assert "int8: file size against float" in captured.err
 
 
 def test_verify_names_files_that_are_not_the_bundles(
