@@ -22,19 +22,16 @@ import numpy as np
 from benchmarks.int8_recipes import Workshop
 from edge_road.evaluation.perturbations import CLEAN, perturb
 from edge_road.evaluation.smoke import SMOKE_TESTS
-from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.exporting import Exporter, open_exporter
-from edge_road.export.half import to_float16
 from edge_road.export.measure import open_predictor
-from edge_road.export.quantize import int8_layers, quantize, quantized_tensors
 from edge_road.export.rtx_check import rtx_check
-from edge_road.export.sensitivity import by_sensitivity
 from edge_road.export.steps import Steps, table_lines
 from edge_road.export.target import CalibrationMethod, Target, load_target
 from edge_road.export.trt_network import BuildShape
 from edge_road.export.work import multiply_adds, share_of_work
 from edge_road.frames import Images
 
+METHODS: tuple[CalibrationMethod, ...] = ("min-max", "entropy", "percentile", "mse")
 HEADER = (
     *("recipe", "agree", "perturbed", "logit error", "perturbed", "accuracy", "MB"),
     *("INT8 kernels", "of the work"),
@@ -46,9 +43,6 @@ class Bench:
         self.exporter, self.target = exporter, exporter.target
         self.float_bytes, _ = exporter.make_float(run)
         self.workshop = Workshop(exporter, self.float_bytes)
-        self.calibration_NHWC = exporter.material.calibration_images(self.target)
-        tensors = quantized_tensors(self.float_bytes)
-        self.activations = sample_activations(self.float_bytes, tensors, self.calibration_NHWC)
         self.sets = list(self._judged_images())
         self.float_logits = [self._logits(self.float_bytes, images) for images in self.sets]
 
@@ -64,14 +58,10 @@ class Bench:
         return open_predictor(content, "int8", self.exporter.material).predict(images_NHWC).logits_NC
 
     def ours(self, method: CalibrationMethod, *, refit: bool, keep_float: int = 0) -> bytes:
-        settings = self.target.calibration.model_copy(update={"method": method, "refit": refit})
-        layers = int8_layers(self.float_bytes, self.activations, settings)
-        kept: set[str] = set()
-        if keep_float:
-            few, classes = self.calibration_NHWC[::5], self.exporter.material.record.class_list
-            kept = {name for name, _ in by_sensitivity(self.float_bytes, layers, classes, few)[:keep_float]}
-        content = quantize(self.float_bytes, layers, layers.keys() - kept)
-        return to_float16(content, largest_values(self.float_bytes, self.calibration_NHWC[:8]))
+        """As the export makes it, float16 between and the last bias fitted."""
+        changes = {"method": method, "refit": refit, "keep_float": keep_float}
+        settings = self.target.calibration.model_copy(update=changes)
+        return self.workshop.with_target(quantization="mixed", calibration=settings)
 
     def row(self, title: str, make: Callable[[], bytes]) -> tuple[str, ...]:
         content = make()
@@ -106,13 +96,9 @@ def recipes(bench: Bench) -> dict[str, Callable[[], bytes]]:
     return {
         "ONNX Runtime, defaults": lambda: bench.workshop.onnx_runtime(symmetric=False),
         "ONNX Runtime, symmetric": lambda: bench.workshop.onnx_runtime(symmetric=True),
-        "min-max": lambda: bench.ours("min-max", refit=False),
-        "entropy": lambda: bench.ours("entropy", refit=False),
-        "percentile": lambda: bench.ours("percentile", refit=False),
-        "mse": lambda: bench.ours("mse", refit=False),
+        **{method: lambda method=method: bench.ours(method, refit=False) for method in METHODS},
         "mse, 3 worst in float": lambda: bench.ours("mse", refit=False, keep_float=3),
-        "min-max, refit": lambda: bench.ours("min-max", refit=True),
-        "mse, refit": lambda: bench.ours("mse", refit=True),
+        **{f"{method}, refit": lambda method=method: bench.ours(method, refit=True) for method in METHODS},
         "mse, refit, 3 in float": lambda: bench.ours("mse", refit=True, keep_float=3),
     }
 

@@ -100,7 +100,13 @@ def _check_domains(model: onnx.ModelProto, where: object) -> int:
 def _check_node(node: onnx.NodeProto, where: object) -> None:
     if node.domain not in DOMAINS or node.op_type not in OPERATORS:
         got = f"{node.domain + '.' if node.domain else ''}{node.op_type}"
-        _refuse("uses an operator that is not allowed", where, got, "operators of plain classifiers")
+        raise BackendError(
+            "the ONNX model uses an operator that is not allowed",
+            where=where,
+            got=got,
+            expected="operators of plain classifiers",
+            fix="export a network of such operators: another model.backbone",
+        )
     for attribute in node.attribute:
         if attribute.HasField("g") or attribute.graphs:
             _refuse("has a graph inside a node", where, node.op_type, "a plain graph")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from edge_road.bundle import Calibration, Precision
-from edge_road.errors import DataError, GateRefused
+from edge_road.errors import BackendError, DataError, GateRefused
 from edge_road.export.calibration import largest_values, sample_activations
 from edge_road.export.coverage import excess_noise
 from edge_road.export.depthwise import all_layers
@@ -28,7 +28,7 @@ from edge_road.export.material import Material, load_material
 from edge_road.export.measure import DIGITS, Measured, compare, measure, open_predictor, parity_of
 from edge_road.export.quantize import Int8Layers, int8_layers, quantize, quantized_tensors
 from edge_road.export.rtx_check import RtxReport, rtx_check
-from edge_road.export.sensitivity import agreement_trial, by_sensitivity, fewest_float
+from edge_road.export.sensitivity import Sensitivity, agreement_trial, by_sensitivity, fewest_float
 from edge_road.export.steps import Steps
 from edge_road.export.target import Target
 from edge_road.export.trt_network import BuildShape
@@ -38,6 +38,8 @@ from edge_road.frames import Images
 
 RANGE_IMAGES = 16
 """that tell whether float16 can hold the activations"""
+WORST = 10
+"""layers that are told of as the most sensitive"""
 NOT_MEASURED = Verdict()
 OTHER_COMPUTATION = "export again; if it stays, the backbone does not survive the way to ONNX"
 
@@ -73,6 +75,8 @@ class Export:
     target: Target
     artefacts: dict[Precision, Judged]
     calibration: Calibration | None
+    sensitivity: Sensitivity | None = None
+    """of the INT8 model's layers, where some were looked for to stay in float"""
 
     @property
     def released(self) -> dict[Precision, Judged]:
@@ -85,13 +89,13 @@ def export_run(run: Path, target: Target, steps: Steps, data_path: Path | None =
     onnx_bytes, parity = exporter.make_float(run)
     float32 = exporter.judge_float(onnx_bytes, parity)
     artefacts: dict[Precision, Judged] = {"float32": float32}
-    calibration = None
+    calibration = sensitivity = None
     if target.float16:
         artefacts["float16"] = exporter.judge_reduced(exporter.make_float16(onnx_bytes), "float16", float32)
     if target.int8:
-        int8_bytes, calibration = exporter.make_int8(onnx_bytes)
+        int8_bytes, calibration, sensitivity = exporter.make_int8(onnx_bytes)
         artefacts["int8"] = exporter.judge_reduced(int8_bytes, "int8", float32)
-    return Export(exporter.material, target, artefacts, calibration)
+    return Export(exporter.material, target, artefacts, calibration, sensitivity)
 
 
 def open_exporter(run: Path, target: Target, steps: Steps, data_path: Path | None) -> Exporter:
@@ -126,7 +130,10 @@ class Exporter:
         record, samples = self.material.record, self.target.samples
         with self.steps.step("export ONNX") as outcome:
             model = load_model(run)
-            onnx_bytes = export_graph(model, record.preprocessing, record.classes, self.target.batch)
+            backbone = self.material.recipe.model.backbone
+            onnx_bytes = export_graph(
+                model, record.preprocessing, record.classes, self.target.batch, backbone
+            )
             outcome.text = f"{len(onnx_bytes) / 1e6:.1f} MB"
         with self.steps.step("compare with torch") as outcome, one_torch_thread():
             images_NHWC = self.material.validation.draw(samples.parity, self.target.seed).images_NHWC
@@ -155,13 +162,12 @@ class Exporter:
             outcome.text = f"{len(half_bytes) / 1e6:.1f} MB"
         return half_bytes
 
-    def make_int8(self, onnx_bytes: bytes) -> tuple[bytes, Calibration]:
+    def make_int8(self, onnx_bytes: bytes) -> tuple[bytes, Calibration, Sensitivity | None]:
         images_NHWC = self.material.calibration_images(self.target)
         train = self.target.quantization == "qat"
         layers = self._train(onnx_bytes) if train else self._calibrate(onnx_bytes, images_NHWC)
-        may_stay_float = self.target.quantization in ("mixed", "search")
         with self.steps.step("make INT8") as outcome:
-            kept = self._float_layers(onnx_bytes, layers, images_NHWC) if may_stay_float else set()
+            kept, sensitivity = self._float_layers(onnx_bytes, layers, images_NHWC)
             chosen = [name for name in layers if name not in kept]
             int8_bytes = quantize(onnx_bytes, layers, chosen)
             if self.target.float16:
@@ -171,7 +177,8 @@ class Exporter:
             share = int8_work_share(int8_bytes)
             outcome.text = f"{len(int8_bytes) / 1e6:.1f} MB, {len(chosen)} layers, {share:.0%} of the work"
         digest = sha256(images_NHWC.tobytes())
-        return int8_bytes, Calibration(method=_method(self.target), images=len(images_NHWC), digest=digest)
+        calibration = Calibration(method=_method(self.target), images=len(images_NHWC), digest=digest)
+        return int8_bytes, calibration, sensitivity
 
     def _calibrate(self, onnx_bytes: bytes, images_NHWC: Images) -> Int8Layers:
         settings = self.target.calibration
@@ -220,25 +227,29 @@ class Exporter:
             return None, False
         return None if noise is None else round(noise, DIGITS), finite
 
-    def _float_layers(self, onnx_bytes: bytes, layers: Int8Layers, images_NHWC: Images) -> set[str]:
+    def _float_layers(
+        self, onnx_bytes: bytes, layers: Int8Layers, images_NHWC: Images
+    ) -> tuple[set[str], Sensitivity | None]:
         """Besides the depthwise ones: a fixed number of the most sensitive, or as few as agreement allows."""
         settings, classes = self.target.calibration, self.material.record.class_list
-        if self.target.quantization == "mixed" and settings.keep_float == 0:
-            return set()
+        fixed = self.target.quantization == "mixed" and settings.keep_float > 0
+        if not fixed and self.target.quantization != "search":
+            return set(), None
         count = min(settings.sensitivity_images, len(images_NHWC))
         # Evenly spaced, because the images may be in the order of their classes.
         few = np.linspace(0, len(images_NHWC) - 1, count).astype(int)
-        order = [name for name, _ in by_sensitivity(onnx_bytes, layers, classes, images_NHWC[few])]
-        if self.target.quantization == "mixed":
-            return set(order[: settings.keep_float])
+        ranking = by_sensitivity(onnx_bytes, layers, classes, images_NHWC[few])
+        order, worst = [name for name, _ in ranking], tuple(ranking[:WORST])
+        rows = [(name, f"{damage:.4f}") for name, damage in worst]
+        self.steps.table(("most sensitive layer", "logit error alone"), rows)
+        if fixed:
+            return set(order[: settings.keep_float]), Sensitivity(worst)
         judge = agreement_trial(onnx_bytes, layers, classes, self.material.search_images(self.target))
         wanted = self.target.int8_limits.agreement
         choice, trials = fewest_float(order, judge, wanted, settings.most_float)
-        self.steps.table(
-            ("float layers", "agreement", "logit error"),
-            [(str(len(t.kept_float)), f"{t.agreement:.2%}", f"{t.logit_error:.4f}") for t in trials],
-        )
-        return set(choice.kept_float)
+        header = ("float layers", "the last of them", "agreement", "logit error")
+        self.steps.table(header, [trial.row for trial in trials])
+        return set(choice.kept_float), Sensitivity(worst, tuple(trials))
 
     def _largest_values(self, onnx_bytes: bytes) -> dict[str, float]:
         return largest_values(onnx_bytes, self.material.training.draw(RANGE_IMAGES, 0).images_NHWC)
@@ -273,11 +284,22 @@ class Exporter:
         batches = (self.target.batch, engine.typical_batch, engine.largest_batch)
         with self.steps.step(f"TensorRT-RTX, {precision}") as outcome:
             report = rtx_check(onnx_bytes, BuildShape(size.height, size.width, *batches))
+            if report.status == "not installed" and self.target.tensorrt == "required":
+                raise _no_judge(report)
             outcome.text = report.status
             if report.status == "built":
                 outcome.text += f", {report.heavy_kernels} conv/linear kernels"
                 outcome.text += f", {report.int8_share:.0%} in INT8" if precision == "int8" else ""
         return report
+
+
+def _no_judge(report: RtxReport) -> BackendError:
+    return BackendError(
+        "the target requires the verdict of TensorRT-RTX",
+        where='target, tensorrt = "required"',
+        got=report.reasons[0],
+        fix="install tensorrt-rtx-cu13 (x86-64 Linux), or tensorrt = true to do without",
+    )
 
 
 def _method(target: Target) -> str:

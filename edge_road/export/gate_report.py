@@ -23,6 +23,9 @@ def gate_lines(export: Export) -> Iterator[str]:
     """A row for each model, then what stood against it or was left to chance."""
     rows = [_row(name, judged, export.artefacts["float32"]) for name, judged in export.artefacts.items()]
     yield from table_lines(HEADER, rows)
+    rtx = export.artefacts["float32"].rtx
+    if rtx and rtx.status == "not installed":
+        yield f"gate: TensorRT-RTX not asked: {rtx.reasons[0]}; the INT8 share was not judged"
     for name, judged in export.artefacts.items():
         yield f"gate: {name} " + ("released" if judged.released else _refused(export, name))
         yield from (f"      {reason}" for reason in judged.reasons)
@@ -88,7 +91,7 @@ def _row(name: Precision, judged: Judged, reference: Judged) -> tuple[str, ...]:
         f"{perturbed.right_RN.mean():.1%}" if perturbed.right_RN.size else "-",
         f"{clean.danger.rate:.1%}" if clean.danger else "-",
         "-" if error is None else f"{error:.3f}",
-        f"{rtx.int8_kernels} of {rtx.heavy_kernels}" if rtx else "-",
+        f"{rtx.int8_kernels} of {rtx.heavy_kernels}" if rtx and rtx.status == "built" else "-",
         f"{judged.work.share:.0%}" if judged.work else "-",
         f"{judged.footprint.latency_ms:.1f}" if judged.footprint else "-",
         "released" if judged.released else "REFUSED",

@@ -1,8 +1,9 @@
 """The same graph in float16: half the bytes, and what a GPU computes without INT8.
 
 Written here because NVIDIA's converter asks for other versions of ONNX and ONNX Runtime than vehicles
-have. The rules are few: preprocessing and softmax stay in float32, as do inputs and outputs, and every
-layer whose weights or activations leave the range of float16; a Cast stands wherever both kinds meet.
+have. The rules are few: preprocessing and softmax stay in float32, as do inputs and outputs, what rounds
+to INT8, and every layer whose weights or activations leave the range of float16; a Cast stands wherever
+both kinds meet.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from edge_road.export.onnx_edit import TEMPERATURE, put_nodes, read_model, write
 LARGEST = 16384.0
 """of |x|: a quarter of float16's 65504, because a vehicle meets more than was calibrated"""
 QDQ_OPSET = 19
-"""the first whose QuantizeLinear takes float16; ONNX Runtime 1.18 and TensorRT 10.3 know it"""
+"""the first whose DequantizeLinear gives float16; ONNX Runtime 1.18 and TensorRT 10.3 know it"""
 _LAYERS = ("Conv", "Gemm", "MatMul", "QuantizeLinear", "DequantizeLinear")
 _SUFFIX: dict[int, str] = {TensorProto.FLOAT: "_f32", TensorProto.FLOAT16: "_f16"}
 
@@ -48,6 +49,8 @@ def _float32_nodes(graph: GraphProto, largest: Mapping[str, float]) -> set[str]:
         if any(largest.get(name, 0.0) > LARGEST for name in (*node.input, *node.output)):
             kept.add(node.name)
         if any(_beyond_range(weights[name]) for name in node.input if name in weights):
+            kept.add(node.name)
+        if node.op_type == "QuantizeLinear":  # ONNX Runtime below 1.30 truncates float16 here
             kept.add(node.name)
     return kept
 

@@ -19,7 +19,7 @@ from edge_road.evaluation.metrics import fit_temperature
 from edge_road.evaluation.perturbations import CLEAN
 from edge_road.evaluation.smoke import SMOKE_TESTS
 from edge_road.export.gate import Answers, Parity, Quality
-from edge_road.export.material import Material
+from edge_road.export.material import Material, Sample
 from edge_road.export.onnx_edit import with_temperature
 from edge_road.export.target import Target
 from edge_road.frames import Floats, Images, Prediction, join
@@ -65,7 +65,12 @@ def measure(onnx_bytes: bytes, precision: Precision, material: Material, target:
     )
     finite = bool(prediction.finite_N.all() and training.finite_N.all())
     return Measured(
-        onnx_bytes, artefact, _quality(predictor, material, target), predictor, prediction, finite
+        onnx_bytes,
+        artefact,
+        quality_of(predictor, material.validation, target),
+        predictor,
+        prediction,
+        finite,
     )
 
 
@@ -121,13 +126,14 @@ def _threshold(logits_NC: Floats, labels_N: Labels, classes: ClassList, target: 
     return min(found, target.highest_threshold)
 
 
-def _quality(predictor: Predictor, material: Material, target: Target) -> Quality:
-    validation, seed = material.validation, target.seed
-    perturbed = validation.draw(target.samples.robustness, seed)
+def quality_of(predictor: Predictor, sample: Sample, target: Target) -> Quality:
+    """On the sample, and on a few of it under every perturbation of the smoke test."""
+    seed = target.seed
+    perturbed = sample.draw(target.samples.robustness, seed)
     tests = [name for name in SMOKE_TESTS if name != CLEAN]
     listener = _Listener(predictor)
-    clean = judge(listener, validation.images_NHWC, validation.labels_N, (), seed=seed)
-    clean_answers = _answers(listener.heard(), validation.labels_N)
+    clean = judge(listener, sample.images_NHWC, sample.labels_N, (), seed=seed)
+    clean_answers = _answers(listener.heard(), sample.labels_N)
     robust = judge(listener, perturbed.images_NHWC, perturbed.labels_N, tests, runs=1, seed=seed)
     # The judge looks at the clean images first; each perturbation follows in its order.
     return Quality(clean, robust, clean_answers, _answers(listener.heard(), perturbed.labels_N, skip=1))

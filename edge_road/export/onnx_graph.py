@@ -13,7 +13,8 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
+from io import StringIO
 from typing import Any
 
 import torch
@@ -50,14 +51,24 @@ class _Graph(nn.Module):
 
 
 def export_graph(
-    model: RoadModel, preprocessing: Preprocessing, classes: tuple[str, ...], batch: int = 0
+    model: RoadModel,
+    preprocessing: Preprocessing,
+    classes: tuple[str, ...],
+    batch: int = 0,
+    backbone: str = "the network",
 ) -> bytes:
     """ONNX bytes of `model` in eval mode; `batch` 0 stands for any. Equal weights, equal bytes."""
     graph = _Graph(model).eval().cpu()
     # Two images: the exporter takes a batch of one for a constant.
     example = torch.zeros(batch or 2, preprocessing.height, preprocessing.width, 3, dtype=torch.uint8)
     any_batch = None if batch else ({0: torch.export.Dim("N", min=1, max=1024)},)
-    proto = _export(graph, example, any_batch)
+    try:
+        proto = _export(graph, example, any_batch)
+    except torch.onnx.OnnxExporterError as error:
+        got = str(error.__cause__ or error).strip().splitlines()[:1]
+        raise BackendError(
+            "torch cannot export this network", where=backbone, got="".join(got), fix="another model.backbone"
+        ) from None
     proto.ir_version = min(proto.ir_version, IR_VERSION)
     make_anonymous(proto)
     set_metadata(
@@ -69,7 +80,7 @@ def export_graph(
         },
     )
     content = write_model(proto)
-    _require_opset(check_onnx(content, where="the exported graph").opset)
+    _require_opset(check_onnx(content, where=f"the exported graph of {backbone}").opset)
     return content
 
 
@@ -87,7 +98,7 @@ def one_torch_thread() -> Iterator[None]:
 def _export(graph: nn.Module, example: torch.Tensor, dynamic_shapes: Any) -> Any:
     # The exporter tells of its own passes; a failure is an exception.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    with warnings.catch_warnings(), torch.no_grad():
+    with warnings.catch_warnings(), redirect_stderr(StringIO()), torch.no_grad():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
             graph,

@@ -152,6 +152,7 @@ def _report(export: Export) -> dict[str, Any]:
         "validation_accuracy_in_training": record.validation_accuracy,
         "target": export.target.model_dump(mode="json"),
         "artefacts": {name: _report_of(judged) for name, judged in export.artefacts.items()},
+        "sensitivity": None if export.sensitivity is None else asdict(export.sensitivity),
     }
 
 
@@ -169,12 +170,13 @@ def _report_of(judged: Judged) -> dict[str, Any]:
 
 
 def _report_of_rtx(rtx: RtxReport, work: Int8Work | None) -> dict[str, Any]:
+    built = rtx.status == "built"
     return {
         "status": rtx.status,
         "version": rtx.version,
         "reasons": list(rtx.reasons),
-        "heavy_kernels": rtx.heavy_kernels,
-        "int8_share": rtx.int8_share,
+        "heavy_kernels": rtx.heavy_kernels if built else None,
+        "int8_share": rtx.int8_share if built else None,
         "int8_work": None if work is None else asdict(work),
     }
 

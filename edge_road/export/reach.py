@@ -47,6 +47,8 @@ def reach(values: Floats, largest: float, method: CalibrationMethod, percentile:
         found = largest if percentile == 100.0 else float(np.percentile(sizes, percentile))
         return max(found, SMALLEST_RANGE)
     counts = np.histogram(sizes, bins=BINS, range=(0.0, largest))[0].astype(np.float64)
+    if method == "entropy":  # every scale keeps zero, and the many zeros of a ReLU would outweigh the rest
+        counts[0] = counts[1]
     penalty = _squared_error if method == "mse" else _divergence
     return max(largest * _best_bins(counts, penalty) / BINS, SMALLEST_RANGE)
 
@@ -73,5 +75,5 @@ def _divergence(counts: Histogram, kept: int) -> float:
     sums, members = np.add.reduceat(part, edges[:-1]), np.add.reduceat(filled, edges[:-1])
     spread = np.repeat(sums / np.maximum(members, 1), np.diff(edges)) * filled
     seen = wanted > 0
-    p, q = wanted / wanted.sum(), spread / max(spread.sum(), 1.0)
+    p, q = wanted / max(wanted.sum(), 1.0), spread / max(spread.sum(), 1.0)
     return float((p[seen] * np.log(p[seen] / np.maximum(q[seen], 1e-9))).sum())

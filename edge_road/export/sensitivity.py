@@ -23,6 +23,21 @@ class Trial:
     logit_error: float
     """mean |difference|"""
 
+    @property
+    def row(self) -> tuple[str, ...]:
+        last = self.kept_float[-1] if self.kept_float else "-"
+        return str(len(self.kept_float)), last, f"{self.agreement:.2%}", f"{self.logit_error:.4f}"
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Why some layers stayed in float."""
+
+    worst: tuple[tuple[str, float], ...]
+    """layers, and the mean change of the logits when each alone is INT8"""
+    trials: tuple[Trial, ...] = ()
+    """each keeps so many of the worst, in their order"""
+
 
 def by_sensitivity(
     onnx_bytes: bytes, layers: Int8Layers, classes: ClassList, images_NHWC: Images

@@ -184,8 +184,9 @@ class Target(StrictModel):
     """which layers stay in float: mixed: the depthwise ones and a fixed number of the most sensitive; search:
     the depthwise ones and as few others as the limits allow; all: none; qat: none, and a few epochs of
     training with INT8 in the graph"""
-    tensorrt: bool = True
-    """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed"""
+    tensorrt: bool | Literal["required"] = True
+    """the device runs TensorRT: TensorRT-RTX must build every model, where it is installed; "required": it
+    must be installed"""
     seed: Seed = 0
     """of all draws of images and perturbations"""
     answer_accuracy: Share = 0.99

@@ -7,23 +7,27 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edge_road.backends.onnxrt import OnnxPredictor
 from edge_road.backends.probe_check import check_probe
 from edge_road.bundle import MANIFEST_FILE, REPORT_FILE, Bundle, Precision, load_bundle
+from edge_road.config import check_settings
 from edge_road.errors import BundleError, GateRefused
-from edge_road.evaluation.judge import judge
 from edge_road.evaluation.scores import Evaluation
-from edge_road.export.gate import Verdict
+from edge_road.export.gate import Built, Check, Quality, Verdict, judge_reduced
 from edge_road.export.gate_file import refuse_unknown_schema
 from edge_road.export.material import load_all_images
+from edge_road.export.measure import quality_of
+from edge_road.export.target import Target
 from edge_road.logs import safe_text
 from edge_road.trust import DEVELOPMENT, SIGNATURE_FILE, Trust
 from edge_road.workspace import newest_bundle
 
-HEADER = ("model", "MB", "off by", "accuracy", "ice missed", "worst perturbation", "gate")
+FIGURES = ("accuracy", "ice missed", "worst perturbation")
+HEADER = ("model", "MB", "off by", *FIGURES, "gate at export")
 
 
 class _Judged(BaseModel):
@@ -43,6 +47,7 @@ _SCHEMAS = ("edge_road.export_report/1",)
 
 class _Report(BaseModel):
     artefacts: dict[Precision, _Judged]
+    target: dict[str, Any] = {}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,8 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for precision in report.artefacts.keys() - predictors.keys():
         print(f"\n{precision} was refused at export: {'; '.join(report.artefacts[precision].reasons)}")
     if options.data:
-        _judge_anew(bundle, predictors, options.data)
-    _require_gate(bundle, report)
+        _require_passed(bundle, _judge_anew(bundle, predictors, report, options.data))
+    _require_passed(bundle, {name: report.artefacts[name].verdict for name in predictors})
     return 0
 
 
@@ -81,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY",
         help="who must have signed it (repeatable)",
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="judge the models on these images too")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="hold the gate once more, on these images")
     return parser
 
 
@@ -117,21 +122,40 @@ def _worst(evaluation: Evaluation) -> str:
     return f"{worst.accuracy:.1%} {worst.name}" if worst else "-"
 
 
-def _judge_anew(bundle: Bundle, predictors: dict[Precision, OnnxPredictor], path: Path) -> None:
+def _judge_anew(
+    bundle: Bundle, predictors: dict[Precision, OnnxPredictor], report: _Report, path: Path
+) -> dict[Precision, Verdict]:
+    """Of each model against float32 on these images, with the limits it was exported with."""
+    target = check_settings(Target, report.target, where="the target in the bundle's report")
     sample = load_all_images(bundle.manifest, path)
     print(f"\n{len(sample)} images of {path}")
-    rows = [("model", "accuracy", "ice missed")]
-    for precision, predictor in predictors.items():
-        rows.append((precision, *_figures(judge(predictor, sample.images_NHWC, sample.labels_N, ()))))
+    found = {name: quality_of(predictor, sample, target) for name, predictor in predictors.items()}
+    others: list[Precision] = [name for name in found if name != "float32" and "float32" in found]
+    verdicts = {name: _verdict(bundle, name, found, target) for name in others}
+    rows = [("model", *FIGURES, "accuracy at export", "gate here")]
+    for name, quality in found.items():
+        before = f"{report.artefacts[name].clean.clean.accuracy:.1%}"
+        gate = "-" if name not in verdicts else "passed" if verdicts[name].passed else "REFUSED"
+        rows.append((name, *_figures(quality.clean), _worst(quality.robust), before, gate))
     _print_table(rows)
+    for name, verdict in verdicts.items():
+        print(f"\n{name} against float32")
+        _print_table([(_word(check), check.text) for check in verdict.checks])
+    return verdicts
 
 
-def _require_gate(bundle: Bundle, report: _Report) -> None:
-    breaches = [
-        f"{precision}: {reason}"
-        for precision in bundle.manifest.artefacts
-        for reason in report.artefacts[precision].verdict.reasons
-    ]
+def _verdict(bundle: Bundle, name: Precision, found: dict[Precision, Quality], target: Target) -> Verdict:
+    size = len(bundle.model_bytes(name)) / len(bundle.model_bytes("float32"))
+    limits = target.int8_limits if name == "int8" else target.float16_limits
+    return judge_reduced(found["float32"], found[name], Built(size, rtx=None), limits)
+
+
+def _word(check: Check) -> str:
+    return "left to chance" if check.forgiven else "passed" if check.passed else "BREACHED"
+
+
+def _require_passed(bundle: Bundle, verdicts: dict[Precision, Verdict]) -> None:
+    breaches = [f"{name}: {reason}" for name, verdict in verdicts.items() for reason in verdict.reasons]
     if breaches:
         raise GateRefused("a model does not meet its target", where=bundle.path, got="; ".join(breaches))
 

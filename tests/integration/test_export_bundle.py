@@ -29,7 +29,9 @@ from edge_road.export import exporting, onnx_graph
 from edge_road.export.footprint import Footprint
 from edge_road.export.gate_file import read_verify_file
 from edge_road.export.half import to_float16
+from edge_road.export.last_bias import FARTHEST
 from edge_road.export.onnx_edit import read_model, write_model
+from edge_road.export.rtx_check import RtxReport
 from edge_road.keys import generate_key, public_path
 from edge_road.nn.predictor import load_run
 from edge_road.preprocess import Crop
@@ -49,6 +51,7 @@ QUICK = TARGET.replace('name = "test"', 'name = "test"\ntensorrt = false\nfloat1
     "keep_float = 2", "keep_float = 0"
 )
 QUICK += "[machine_limits]\nmeasure = false\n"
+NO_TENSORRT = RtxReport("not installed", reasons=("no package",))
 
 # Torch's exporter alone takes ten seconds of one core.
 pytestmark = pytest.mark.timeout(900)
@@ -103,6 +106,7 @@ def test_the_bundle_holds_both_models_and_what_a_vehicle_must_know(bundle: Bundl
     assert set(manifest.smoke_limits) == set(SMOKE_TESTS)
     assert len(bundle.probe().labels_N) == 24
     assert set(bundle.probe().logits_NC) == {"float32", "float16", "int8"}
+    assert len(json.loads(bundle.contents["report.json"])["sensitivity"]["worst"]) == 10
 
 
 def test_the_bundle_computes_what_torch_computes(place: Path, bundle: Bundle) -> None:
@@ -142,6 +146,7 @@ def test_a_program_that_knows_only_the_manifest_gets_the_same_answers(
     torch_NC = load_run(place / "runs" / "tiny-0001").predict(images_NHWC).logits_NC
     there_NC = np.array(json.loads(answer.stdout))
     tolerance = PROBE_TOLERANCE[precision] * max(1.0, float(np.abs(torch_NC).max()))
+    tolerance += FARTHEST if precision == "int8" else 0  # the logits of ice lean on purpose
     np.testing.assert_allclose(there_NC, torch_NC, atol=tolerance)
     assert (there_NC.argmax(axis=1) == torch_NC.argmax(axis=1)).all()
 
@@ -215,6 +220,31 @@ def test_a_refused_int8_model_stays_out_and_the_float_one_is_the_fallback(
     assert report["artefacts"]["int8"]["reasons"][0] in text
     assert command("verify", [str(made.path)]) == 0
     assert "int8 was refused at export" in capsys.readouterr().out
+
+
+def test_a_missing_tensorrt_is_told_and_stored(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exporting, "rtx_check", lambda *_: NO_TENSORRT)
+    (quick / "quick.toml").write_text(QUICK.replace("tensorrt = false", "tensorrt = true"))
+    assert export_quickly(quick) == 0
+    text = capsys.readouterr().out
+    assert "gate: TensorRT-RTX not asked: no package; the INT8 share was not judged" in text
+    assert "0 of 0" not in text
+    report = json.loads(load_bundle(quick / "bundles" / "tiny-0001").contents["report.json"])
+    stored = report["artefacts"]["int8"]["tensorrt_rtx"]
+    assert (stored["status"], stored["reasons"]) == ("not installed", ["no package"])
+    assert stored["int8_share"] is None
+
+
+def test_a_target_may_require_tensorrt(
+    quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(exporting, "rtx_check", lambda *_: NO_TENSORRT)
+    (quick / "quick.toml").write_text(QUICK.replace("tensorrt = false", 'tensorrt = "required"'))
+    assert export_quickly(quick) == 4
+    assert "no package" in capsys.readouterr().err
+    assert not (quick / "bundles").exists()
 
 
 def test_models_that_overflow_stay_out_and_the_float_one_is_the_fallback(
@@ -454,10 +484,28 @@ def test_verify_shows_what_the_bundle_keeps(
     place: Path, bundle: Bundle, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command("verify", [str(bundle.path), "--data", str(place / "pictures")]) == 0
-    text = capsys.readouterr().out
+    text, anew = capsys.readouterr().out.split("120 images")
     assert bundle.digest in text
     assert text.count("passed") == 3
-    assert "120 images" in text
+    assert "gate at export" in text
+    assert "int8 against float32" in anew
+    assert anew.count("agreement under perturbation") == 2
+    assert "BREACHED" not in anew
+
+
+def test_verify_refuses_a_model_that_is_beyond_its_limits_on_these_images(
+    place: Path, bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = json.loads(bundle.contents["report.json"])
+    report["target"]["int8_limits"]["size_share"] = 0.01
+    contents = {**bundle.contents, "report.json": json.dumps(report).encode()}
+    manifest = bundle.manifest.model_copy(update={"files": record_files(contents)})
+    write_bundle(tmp_path / "strict", manifest, contents)
+    assert command("verify", [str(tmp_path / "strict")]) == 0
+    assert command("verify", [str(tmp_path / "strict"), "--data", str(place / "pictures")]) == 6
+    captured = capsys.readouterr()
+    assert "BREACHED        file size against float" in captured.out
+    assert "int8: file size against float" in captured.err
 
 
 def test_verify_names_files_that_are_not_the_bundles(

@@ -124,6 +124,13 @@ def test_random_calibration_images_are_refused_whatever_the_labels_say(tiny: Spo
 def test_the_search_shows_its_trials(tiny: Spoiler, capsys: pytest.CaptureFixture[str]) -> None:
     settings = TARGET.calibration.model_copy(update={"sensitivity_images": 2, "search_images": 12})
     target = TARGET.model_copy(update={"quantization": "search", "calibration": settings})
-    int8_bytes, _ = replace(tiny.exporter, target=target).make_int8(tiny.float_bytes)
-    assert "float layers  agreement  logit error" in capsys.readouterr().out
+    int8_bytes, _, found = replace(tiny.exporter, target=target).make_int8(tiny.float_bytes)
+    text = capsys.readouterr().out
+    assert "float layers  the last of them  agreement  logit error" in text
+    assert found is not None
+    damages = [damage for _, damage in found.worst]
+    assert len(damages) == 10
+    assert damages == sorted(damages, reverse=True)
+    assert all(name in text for name, _ in found.worst)
+    assert found.trials[0].kept_float == ()
     assert int8_work_share(int8_bytes) > 0.5

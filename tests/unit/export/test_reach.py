@@ -42,6 +42,17 @@ def test_entropy_clips_a_long_thin_tail_and_keeps_an_even_spread() -> None:
     assert reach_of(even, "entropy") == pytest.approx(3.0, rel=0.05)
 
 
+def test_the_zeros_of_a_relu_do_not_move_the_entropy_scale() -> None:
+    values = np.abs(np.random.default_rng(0).normal(size=50_000))
+    with_zeros = np.concatenate([values, np.zeros(50_000)])
+    assert reach_of(with_zeros, "entropy") == pytest.approx(reach_of(values, "entropy"), rel=0.05)
+    assert reach_of(with_zeros, "entropy") > 3.0
+
+
+def test_the_entropy_of_values_near_zero_alone_is_no_error() -> None:
+    assert 0.0 < reach(np.zeros(100, np.float32), 1.0, "entropy", 99.99) <= 1.0
+
+
 @pytest.mark.parametrize("method", ["mse", "percentile", "min-max", "entropy"])
 def test_values_that_are_always_zero_get_no_zero_scale(method: CalibrationMethod) -> None:
     assert reach_of(np.zeros(100), method) == SMALLEST_RANGE
