@@ -50,16 +50,24 @@ class Bench:
             return self._ask(trial, run)
 
     def _ask(self, trial: Trial, run: Path) -> Answers:
-        record = load_record(run)
-        identity = json.dumps([record.weights_sha256, record.data_digest, *self.conditions, self.runs, SEED])
-        if answers := read_answers(run / ANSWERS_FILE, identity):
+        if answers := given_answers(run, self.conditions, self.runs):
             return answers
         dataset = open_dataset(trial.recipe.data)
-        test = prepare_split(dataset, dataset.splits["test"], record.preprocessing)
+        test = prepare_split(dataset, dataset.splits["test"], load_record(run).preprocessing)
         drawn = (CLEAN, NOISY) if trial.number == 0 else ()
         answers = ask(load_run(run), test, self.conditions, self.runs, drawn)
-        write_answers(run / ANSWERS_FILE, answers, identity)
+        write_answers(run / ANSWERS_FILE, answers, _identity(run, self.conditions, self.runs))
         return answers
+
+
+def given_answers(run: Path, conditions: Sequence[str], runs: int) -> Answers | None:
+    """None where a finished run has not been asked this yet."""
+    return read_answers(run / ANSWERS_FILE, _identity(run, conditions, runs))
+
+
+def _identity(run: Path, conditions: Sequence[str], runs: int) -> str:
+    record = load_record(run)
+    return json.dumps([record.weights_sha256, record.data_digest, *conditions, runs, SEED])
 
 
 def _refuse_other_trial(run: Path, trial: Trial) -> None:
