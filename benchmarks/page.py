@@ -46,7 +46,8 @@ class Watched:
         source = {"kind": "pattern", "fps": 15.0, "segments": [{"state": "dry", "seconds": 86_400.0}]}
         outputs = [{"kind": "json_lines", "path": "-"}, page]
         model = {"bundle": str(bundle.absolute())} if bundle else {"backend": "fake"}
-        vehicle = {"vehicle": "page", **model, "source": source, "outputs": outputs}
+        trust = {"allow_unsigned": True}
+        vehicle = {"vehicle": "page", **model, "trust": trust, "source": source, "outputs": outputs}
         (folder / "vehicle.toml").write_text(tomli_w.dumps(vehicle))
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "runtime/road_daemon.py"), "--vehicle", "vehicle.toml"],

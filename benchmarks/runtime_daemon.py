@@ -63,6 +63,7 @@ def _vehicle(material: Material, video: Path, threads: int) -> dict[str, object]
     return {
         "source": {"kind": "video", "path": str(video), "loop": True},
         "bundle": str(material.bundle),
+        "trust": {"allow_unsigned": True},
         "rate": FASTEST_HZ,
         "threads": threads,
         "decision": {"confidence": 0.34, "familiar_radii": 1e9},

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,7 @@ from typing import BinaryIO
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+_ALONE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -33,10 +36,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write_folder_atomically(path: Path, contents: Mapping[str, bytes]) -> None:
     """The same for a whole folder: old or new, never a mixture, never absent."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        temporary.chmod(0o755)
+    with _hidden_sibling(path) as temporary:
         for name, content in contents.items():
             with open(temporary / name, "wb") as file:
                 _write_and_sync(file, content)
@@ -46,22 +46,15 @@ def write_folder_atomically(path: Path, contents: Mapping[str, bytes]) -> None:
         else:
             os.rename(temporary, path)
         sync_folder(path.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A hidden sibling to write into, which becomes `path` when the block ends well, else is removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        temporary.chmod(0o755)
+    with _hidden_sibling(path) as temporary:
         yield temporary
         os.rename(temporary, path)
         sync_folder(path.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def check_writable(folder: Path) -> None:
@@ -81,9 +74,50 @@ def sha256(content: bytes) -> str:
 
 
 def sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with _opened(path) as descriptor:
         os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _hidden_sibling(path: Path) -> Iterator[Path]:
+    """Locked while it is written; what writers of the same name left when they were killed goes first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path)
+    with contextlib.ExitStack() as stack:
+        with _locked(path.parent):  # so that nobody removes a folder between its making and its locking
+            temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+            stack.callback(shutil.rmtree, temporary, ignore_errors=True)
+            stack.enter_context(_locked(temporary))
+        temporary.chmod(0o755)
+        yield temporary
+
+
+def _remove_abandoned(path: Path) -> None:
+    form = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")
+    with contextlib.suppress(OSError), _locked(path.parent, _ALONE):
+        for folder in path.parent.iterdir():
+            if form.fullmatch(folder.name):
+                with contextlib.suppress(OSError), _locked(folder, _ALONE):
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, how: int = fcntl.LOCK_SH) -> Iterator[None]:
+    """Until the block or the process ends, however it ends; alone only where nobody else has it."""
+    with _opened(folder) as descriptor:
+        try:
+            fcntl.flock(descriptor, how)
+        except OSError:  # some network disks know no locks: there we write, and remove nothing
+            if how == _ALONE:
+                raise
+        yield
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 

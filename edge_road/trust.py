@@ -21,7 +21,7 @@ class Trust(StrictModel):
     trusted_keys: tuple[str, ...] = ()
     """public keys: files in PEM, or `ed25519:<base64>`; one of them must have signed the bundle"""
     allow_unsigned: bool = False
-    """run a bundle without a signature too; for development, where bundles never leave the machine"""
+    """run a bundle without a signature too; to try one out where it was made, never on the road"""
 
 
 DEVELOPMENT = Trust(allow_unsigned=True)
@@ -62,12 +62,12 @@ def _signer(keys: Iterable[Ed25519PublicKey], manifest: bytes, signature: bytes)
 
 def _unsigned(signature: bytes | None, where: object) -> BundleError:
     lacks_key = signature is not None
+    sign = "" if lacks_key else "edge-road sign BUNDLE --key KEY, and "
     return BundleError(
         "nobody is trusted here, so no bundle can be" if lacks_key else "the bundle is not signed",
         where=where,
         got="a signature, but no trusted_keys" if lacks_key else f"no {SIGNATURE_FILE}",
         expected="a signature by a trusted key",
-        fix="add the signer's public key to trusted_keys in [trust]"
-        if lacks_key
-        else "edge-road sign BUNDLE --key KEY; for development only: allow_unsigned = true in [trust]",
+        fix=f"{sign}add the signer's public key to trusted_keys in [trust]; "
+        "only to try the bundle out: allow_unsigned = true there",
     )

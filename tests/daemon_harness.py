@@ -185,4 +185,5 @@ def pattern_vehicle(*segments: tuple[str, float], fps: float = 20, **settings: A
     for key in ("faults", "truth", "loop"):
         if key in settings:
             source[key] = settings.pop(key)
-    return {"vehicle": "test", "backend": "fake", "source": source, **settings}
+    trust = {"allow_unsigned": True}  # a test's bundle is its own
+    return {"vehicle": "test", "backend": "fake", "trust": trust, "source": source, **settings}

@@ -67,7 +67,8 @@ def write_vehicle(folder: Path, port: int, bundle: Path) -> None:
     source: dict[str, Any] = {"kind": "synthetic", "width": 448, "height": 252, "fps": 5.0}
     source["segments"] = [{"state": state, "seconds": seconds} for state, seconds in DRIVE]
     page = {"kind": "http", "port": port, "token_file": "token", "snapshots": True}
-    vehicle = {"vehicle": "van-7", "bundle": str(bundle.absolute()), "source": source, "outputs": [page]}
+    model = {"bundle": str(bundle.absolute()), "trust": {"allow_unsigned": True}}
+    vehicle = {"vehicle": "van-7", **model, "source": source, "outputs": [page]}
     (folder / "vehicle.toml").write_text(tomli_w.dumps(vehicle))
 
 

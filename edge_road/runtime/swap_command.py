@@ -10,18 +10,17 @@ from pathlib import Path
 
 from edge_road.bundle import load_bundle
 from edge_road.clock import Clock, SystemClock
-from edge_road.config import load_settings
 from edge_road.errors import ConfigError, GateRefused
 from edge_road.runtime.bundle_choice import Outcome, choice_path, read_choice, write_wish
 from edge_road.runtime.lock import owner_of
-from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_options import load_vehicle
 
 LOOK_S = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    vehicle = load_settings(Vehicle, options.vehicle)
+    vehicle = load_vehicle(options.vehicle)
     bundle = load_bundle(options.bundle, vehicle.trust)
     print(f"bundle {bundle.digest[:16]}, {bundle.trust_text}")
     daemon = owner_of(vehicle.vehicle)

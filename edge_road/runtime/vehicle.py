@@ -17,7 +17,7 @@ from edge_road.runtime.swap_rules import SwapSettings
 from edge_road.runtime.thermal import ThermalSettings
 from edge_road.runtime.vehicle_outputs import EventSettings, OutputSettings
 from edge_road.runtime.vehicle_sources import Fps, SourceSettings, SyntheticSource
-from edge_road.trust import DEVELOPMENT, Trust
+from edge_road.trust import Trust
 
 Backend = Literal["auto", "onnx", "onnx_cuda", "onnx_tensorrt", "tensorrt", "fake"]
 
@@ -52,8 +52,8 @@ class Vehicle(StrictModel):
     """auto: the fastest that bundle and machine offer, measured at the start; INT8 must save a tenth"""
     bundle: Path | None = None
     """a bundle's folder; none: the newest one"""
-    trust: Trust = DEVELOPMENT
-    """whose bundles run here; by default everybody's, as in development"""
+    trust: Trust = Trust()
+    """whose bundles run here; nobody's until it is said"""
     precision: Literal["float32", "float16", "int8"] = "float32"
     """which of the bundle's models runs; auto and fake choose themselves"""
     threads: int = Field(default=1, ge=1, le=64)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError, suggestion
 from edge_road.runtime.bundle_choice import Outcome, accepted_bundle, read_choice, settle
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.trust import DEVELOPMENT
 from edge_road.workspace import newest_bundle
 
 PLAIN_KINDS = ("synthetic", "pattern")
@@ -56,8 +58,16 @@ class VehicleOptions:
             overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
         if options.truth is not None:
             overrides.append(f"source.truth={json.dumps(options.truth)}")
-        self._newest = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
+        self._newest = load_vehicle(options.vehicle, overrides + options.overrides)
         return self._newest
+
+
+def load_vehicle(path: Path | None, overrides: Sequence[str] = ()) -> Vehicle:
+    """Without a file somebody tries a bundle out, with their own hands: it may go unsigned."""
+    vehicle = load_settings(Vehicle, path, overrides)
+    if path is None and "trust" not in vehicle.model_fields_set:
+        return vehicle.model_copy(update={"trust": DEVELOPMENT})
+    return vehicle
 
 
 def source_table(text: str) -> str:

@@ -38,6 +38,14 @@ def test_each_folder_ships_something() -> None:
     assert all(list((ROOT / folder).glob("*.toml")) for folder in KINDS)
 
 
+def test_a_shipped_vehicle_with_a_camera_runs_signed_bundles_only_and_others_say_that_they_do_not() -> None:
+    for path in (ROOT / "runtime/vehicles").glob("*.toml"):
+        trust = load_settings(Vehicle, path).trust
+        has_camera = path.stem in ("usb_camera", "jetson_csi")
+        assert bool(trust.trusted_keys) == has_camera, path.name
+        assert trust.allow_unsigned != has_camera, path.name
+
+
 def test_a_service_with_a_shipped_camera_does_not_fill_its_journal() -> None:
     """What systemd reads from the standard output it keeps: a message for every frame, for months."""
     for name in ("usb_camera", "jetson_csi"):

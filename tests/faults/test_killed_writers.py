@@ -85,6 +85,7 @@ def test_a_signed_bundle_replaces_another_whole_or_not_at_all(place: Path) -> No
         lambda: load_bundle(bundle, trust_of(place)).digest,
     )
     assert found == {old.digest, new.digest}
+    assert not list(place.glob(".bundle.*")), "the next writer removes what a killed one left"
 
 
 def test_a_signature_is_there_whole_or_not_at_all(place: Path) -> None:

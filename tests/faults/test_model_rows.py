@@ -26,6 +26,7 @@ from edge_road.runtime.perception import Perception
 from edge_road.runtime.slot import NewestFrameSlot
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_inputs import VehicleInputs
+from edge_road.trust import DEVELOPMENT
 
 FaultRow = Callable[..., None]
 RULES = rules_for(DecisionSettings(), confidence_threshold=0.6, period_s=0.05)
@@ -156,7 +157,7 @@ def test_a_provider_that_is_not_here_is_refused_and_never_replaced_in_silence(
     bundle = tmp_path / "bundles" / "small"
     write_small_bundle(bundle, brightness_model())
     with pytest.raises(BackendError, match="would not run the model where it was asked to"):
-        load_model(Vehicle(bundle=bundle, backend="onnx_cuda"))
+        load_model(Vehicle(bundle=bundle, backend="onnx_cuda", trust=DEVELOPMENT))
     vehicle = {**pattern_vehicle(), "backend": "onnx_cuda"}
     with Daemon(tmp_path, vehicle=vehicle) as daemon:
         assert daemon.finish() == 4
@@ -172,7 +173,7 @@ def test_a_provider_that_is_not_here_is_refused_and_never_replaced_in_silence(
 
 def is_refused(bundle: Path) -> bool:
     try:
-        load_model(Vehicle(bundle=bundle, backend="onnx"))
+        load_model(Vehicle(bundle=bundle, trust=DEVELOPMENT))
     except (BundleError, BackendError):
         return True
     return False
@@ -202,10 +203,10 @@ def test_a_bundle_that_does_not_fit_its_model_is_refused_at_the_start(
         (path / "manifest.json").write_text(json.dumps(manifest))
         assert is_refused(path), what
     (path / "manifest.json").write_text(good)
-    assert load_model(Vehicle(bundle=path, backend="onnx")).predictor.name
+    assert load_model(Vehicle(bundle=path, trust=DEVELOPMENT)).predictor.name
     write_small_bundle(tmp_path / "other", brightness_model(), logits_NC=np.zeros((4, 3), np.float32))
     with pytest.raises(BackendError, match="does not give its own outputs"):
-        load_model(Vehicle(bundle=tmp_path / "other", backend="onnx"))
+        load_model(Vehicle(bundle=tmp_path / "other", trust=DEVELOPMENT))
     note = f"{len(changes)} manifests that do not fit, and a model that gives other outputs: refused"
     fault_row(15, "classes, sizes, names, centroids, golden outputs", state="-", how="in process", note=note)
 
@@ -213,7 +214,7 @@ def test_a_bundle_that_does_not_fit_its_model_is_refused_at_the_start(
 def test_auto_takes_what_this_machine_has(tmp_path: Path, fault_row: FaultRow) -> None:
     pytest.importorskip("onnxruntime")
     write_small_bundle(tmp_path / "small", brightness_model())
-    model = load_model(Vehicle(bundle=tmp_path / "small", backend="auto"))
+    model = load_model(Vehicle(bundle=tmp_path / "small", backend="auto", trust=DEVELOPMENT))
     assert model.predictor.name == "onnx float32 on CPU"
     fault_row(
         19, "no engine for this machine", state="", how="backend = auto", note="ONNX Runtime serves instead"

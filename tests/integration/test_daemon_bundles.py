@@ -75,7 +75,8 @@ def test_mobilenet_on_a_video_stays_below_250_mb(tmp_path: Path, shared_data: Pa
     write_mobilenet_bundle(tmp_path / "bundles" / "mobilenet", (192, 192))
     video = next((shared_data / "video").glob("udacity*.mp4"))
     source = {"kind": "video", "path": str(video), "loop": True}
-    with Daemon(tmp_path, vehicle={"source": source, "decision": {"confidence": 0.34}}) as daemon:
+    vehicle = {**onnx_vehicle(), "source": source, "decision": {"confidence": 0.34}}
+    with Daemon(tmp_path, vehicle=vehicle) as daemon:
         daemon.wait_for(lambda m: m.captured_mono_ns is not None, timeout_s=60)
         daemon.wait_for(lambda m: m.seq > 150, timeout_s=60)
         supervisor_mb, worker_mb = resident_mb(daemon.process.pid), resident_mb(daemon.worker_pid())

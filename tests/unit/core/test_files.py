@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import stat
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edge_road.files import check_writable, write_atomically, write_folder_atomically
+from edge_road.files import check_writable, new_folder, write_atomically, write_folder_atomically
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_no_rest(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -32,6 +33,54 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
     write_folder_atomically(path, {"a": b"3"})
     assert {p.name: p.read_bytes() for p in path.iterdir()} == {"a": b"3"}
     assert os.listdir(tmp_path) == ["bundle"]
+
+
+def test_half_folders_of_killed_writers_go_and_those_of_living_ones_stay(tmp_path: Path) -> None:
+    path = tmp_path / "bundle"
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from edge_road.files import new_folder\n"
+        "with new_folder(Path(sys.argv[1])) as folder:\n"
+        "    print(folder, flush=True); time.sleep(600)\n"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    try:
+        killed, living = (Path(w.stdout.readline().strip()) for w in writers if w.stdout)
+        writers[0].kill()
+        writers[0].wait(60)
+        foreign = [tmp_path / name for name in (".bundle.x86.abcdefgh", ".bundle.mine", ".other.abcdefgh")]
+        for folder in foreign:
+            folder.mkdir()
+        assert killed.is_dir(), "nobody could tidy up after itself"
+        write_folder_atomically(path, {"a": b"1"})
+        assert set(tmp_path.iterdir()) == {path, living, *foreign}
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate(timeout=60)
+
+
+def test_folders_are_written_within_a_folder_that_is_written(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "outer") as outer:
+        write_folder_atomically(outer / "inner", {"a": b"1"})
+        write_folder_atomically(outer / "inner", {"a": b"2"})
+    assert (tmp_path / "outer" / "inner" / "a").read_bytes() == b"2"
+    assert os.listdir(tmp_path) == ["outer"]
+
+
+def test_a_disk_without_locks_takes_folders_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    (tmp_path / ".bundle.abcdefgh").mkdir()
+    write_folder_atomically(tmp_path / "bundle", {"a": b"1"})
+    assert {path.name for path in tmp_path.iterdir()} == {"bundle", ".bundle.abcdefgh"}, (
+        "who knows whose it is"
+    )
 
 
 def test_what_is_written_can_be_read_by_others_whatever_the_umask(tmp_path: Path) -> None:

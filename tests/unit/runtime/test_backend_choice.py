@@ -14,6 +14,7 @@ from edge_road.errors import BackendError
 from edge_road.runtime import model as models
 from edge_road.runtime.model import Candidate, LoadedModel, load_model
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.trust import DEVELOPMENT
 
 GPU_ONLY = "this machine has no such GPU"
 
@@ -45,7 +46,7 @@ def chosen(times_ms: dict[str, float], folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(models, "candidates", lambda _bundle: offered)
     monkeypatch.setattr(models, "_open", opened)
     monkeypatch.setattr(models, "median_ms", took)
-    return load_model(Vehicle(bundle=folder / "small", backend="auto")).predictor.name
+    return load_model(Vehicle(bundle=folder / "small", backend="auto", trust=DEVELOPMENT)).predictor.name
 
 
 @pytest.mark.parametrize(

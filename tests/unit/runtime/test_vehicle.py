@@ -7,6 +7,7 @@ import pytest
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_options import load_vehicle
 from edge_road.runtime.vehicle_sources import SyntheticSource, VideoSource
 
 
@@ -16,8 +17,8 @@ def vehicle_from(tmp_path: Path, text: str) -> Vehicle:
     return load_settings(Vehicle, path)
 
 
-def test_the_shipped_default_says_what_the_code_defaults_to(root: Path) -> None:
-    assert load_settings(Vehicle, root / "runtime/vehicles/synthetic.toml") == Vehicle()
+def test_the_shipped_default_says_what_a_daemon_without_a_file_does(root: Path) -> None:
+    assert load_vehicle(root / "runtime/vehicles/synthetic.toml") == load_vehicle(None)
 
 
 def test_the_source_is_chosen_by_its_kind(tmp_path: Path) -> None:

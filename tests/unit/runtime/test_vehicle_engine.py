@@ -18,12 +18,13 @@ from edge_road.export.engine import build_engine
 from edge_road.export.target import EngineSettings
 from edge_road.runtime.model import load_model
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.trust import DEVELOPMENT
 
 
 @pytest.fixture
 def vehicle(tmp_path: Path) -> Vehicle:
     write_small_bundle(tmp_path / "small", conv_bytes(), size=SIZE, features=8)
-    return Vehicle(bundle=tmp_path / "small", backend="tensorrt", precision="float32")
+    return Vehicle(bundle=tmp_path / "small", backend="tensorrt", precision="float32", trust=DEVELOPMENT)
 
 
 def build(vehicle: Vehicle) -> None:
