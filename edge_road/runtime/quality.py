@@ -40,6 +40,8 @@ class QualitySettings(StrictModel):
     """so many equal pictures in a row mean a frozen camera"""
     frozen_s: float = Field(default=1.0, ge=0)
     """if they also last this long"""
+    frozen_share: float = Field(default=0.1, ge=0, lt=1)
+    """share of its tiles that may differ in an equal picture: a clock goes on when the camera stands still"""
     resize_s: float = Field(default=1.0, ge=0)
     """a new picture size is accepted once it has lasted this long"""
 
@@ -55,7 +57,8 @@ class Look:
     detail: float
     sharpness: float
     structure: float
-    fingerprint: int
+    fingerprint: tuple[int, ...]
+    """one number for the bytes of each tile"""
     blind: tuple[float, ...] = ()
     """of each region, the share of cells that show nothing"""
 
@@ -68,7 +71,8 @@ class Seen:
     size: tuple[int, int] | None = None
     new_size: tuple[int, int] | None = None
     new_size_ns: int = 0
-    fingerprint: int | None = None
+    fingerprint: tuple[int, ...] = ()
+    """of the first of the equal frames: small changes that go on and on add up against it"""
     identical: int = 0
     """frames in a row with the same bytes"""
     identical_ns: int = 0
@@ -115,7 +119,7 @@ def _remember(seen: Seen, look: Look, settings: QualitySettings, standing: bool)
     now_ns = look.captured_mono_ns
     blind_s = _remember_blind(seen, look, settings, standing)
     seen = replace(_remember_size(seen, look, settings), captured_mono_ns=now_ns, blind_s=blind_s)
-    if look.fingerprint == seen.fingerprint:
+    if _is_equal(look.fingerprint, seen.fingerprint, settings):
         return replace(seen, identical=seen.identical + 1)
     return replace(seen, fingerprint=look.fingerprint, identical=1, identical_ns=now_ns)
 
@@ -140,6 +144,11 @@ def _remember_blind(seen: Seen, look: Look, settings: QualitySettings, standing:
         before_s + gap_s if share >= settings.blind_share else 0.0
         for before_s, share in zip(past_s, look.blind)
     )
+
+
+def _is_equal(now: tuple[int, ...], first: tuple[int, ...], settings: QualitySettings) -> bool:
+    changed = [tile != before for tile, before in zip(now, first)]
+    return bool(changed) and sum(changed) <= settings.frozen_share * len(changed)
 
 
 def _is_frozen(seen: Seen, settings: QualitySettings) -> bool:
