@@ -13,6 +13,8 @@ FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE = "frame_size", "timestamp", "obstruct
 PROBLEMS = (EXPOSURE, LOW_DETAIL, BLURRED, NOISE, FROZEN, FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE)
 LEAST_SIDE = 16
 """pixels; nothing can be told of a smaller picture"""
+FEW_FRAMES, FEW_FRAMES_S = 3, 0.5
+"""so few equal pictures mean a frozen camera too, if they last this much longer: the camera is slow"""
 LONGEST_GAP_S = 1.5
 """pictures further apart than this: the camera was away, and nobody knows what the lens showed"""
 
@@ -39,7 +41,7 @@ class QualitySettings(StrictModel):
     frozen_frames: int = Field(default=10, ge=2)
     """so many equal pictures in a row mean a frozen camera"""
     frozen_s: float = Field(default=1.0, ge=0)
-    """if they also last this long"""
+    """if they also last this long; of a slow camera three are enough, if they last 0.5 s longer"""
     frozen_share: float = Field(default=0.1, ge=0, lt=1)
     """share of its tiles that may differ in an equal picture: a clock goes on when the camera stands still"""
     resize_s: float = Field(default=1.0, ge=0)
@@ -153,5 +155,6 @@ def _is_equal(now: tuple[int, ...], first: tuple[int, ...], settings: QualitySet
 
 def _is_frozen(seen: Seen, settings: QualitySettings) -> bool:
     assert seen.captured_mono_ns is not None
-    lasted_ns = seen.captured_mono_ns - seen.identical_ns
-    return seen.identical >= settings.frozen_frames and lasted_ns >= settings.frozen_s * 1e9
+    lasted_s = (seen.captured_mono_ns - seen.identical_ns) / 1e9
+    many = seen.identical >= settings.frozen_frames and lasted_s >= settings.frozen_s
+    return many or (seen.identical >= FEW_FRAMES and lasted_s >= settings.frozen_s + FEW_FRAMES_S)

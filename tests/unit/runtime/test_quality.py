@@ -83,8 +83,17 @@ def test_a_frozen_camera_is_noticed_within_two_seconds() -> None:
     assert found[first:] == [("frozen",)] * 10
 
 
-def test_few_identical_frames_are_not_frozen_however_long_they_take() -> None:
-    assert problems_of(*[picture()] * 9, period_s=0.5) == [()] * 9
+@pytest.mark.parametrize(
+    ("fps", "told_s"), [(30, 1.0), (10, 1.0), (8, 1.125), (6, 1.5), (4, 1.5), (2, 1.5), (1.2, 1.67), (1, 2.0)]
+)
+def test_a_slow_camera_that_is_frozen_is_told_within_two_seconds_too(fps: float, told_s: float) -> None:
+    found = problems_of(*[picture()] * 40, period_s=1 / fps)
+    assert found.index(("frozen",)) / fps == pytest.approx(told_s, abs=0.04)
+
+
+def test_two_equal_pictures_are_not_frozen_however_long_they_take() -> None:
+    pictures = [picture(seed=number // 2) for number in range(20)]
+    assert problems_of(*pictures, period_s=2.0) == [()] * 20
 
 
 def test_many_identical_frames_in_a_short_time_are_not_frozen() -> None:
@@ -92,8 +101,8 @@ def test_many_identical_frames_in_a_short_time_are_not_frozen() -> None:
 
 
 def test_one_different_frame_ends_the_count() -> None:
-    pictures = [picture()] * 9 + [picture(seed=1)] + [picture()] * 9
-    assert problems_of(*pictures) == [()] * 19
+    pictures = [picture()] * 10 + [picture(seed=1)] + [picture()] * 10
+    assert problems_of(*pictures) == [()] * 21
 
 
 def test_a_single_changed_pixel_in_a_looked_at_row_changes_its_tile_and_no_other() -> None:
@@ -215,9 +224,16 @@ def test_frozen_needs_ten_frames_and_a_whole_second() -> None:
     almost = Seen(captured_mono_ns=5 * SECOND - 1, size=(96, 128), fingerprint=same, identical=9)
     assert problems(GOOD, replace(almost, identical_ns=4 * SECOND)) == ("frozen",)
     assert problems(GOOD, replace(almost, identical_ns=4 * SECOND + 1)) == ()
-    assert problems(GOOD, replace(almost, identical_ns=0, identical=8)) == ()
+    assert problems(GOOD, replace(almost, identical_ns=4 * SECOND, identical=8)) == ()
     seen, _ = check(replace(almost, identical_ns=7), replace(GOOD, fingerprint=other), SETTINGS)
     assert (seen.fingerprint, seen.identical, seen.identical_ns) == (other, 1, 5 * SECOND)
+
+
+def test_three_frames_are_frozen_when_they_last_half_a_second_longer() -> None:
+    almost = Seen(captured_mono_ns=5 * SECOND - 1, size=(96, 128), fingerprint=GOOD.fingerprint, identical=2)
+    assert problems(GOOD, replace(almost, identical_ns=3_500_000_000)) == ("frozen",)
+    assert problems(GOOD, replace(almost, identical_ns=3_500_000_001)) == ()
+    assert problems(GOOD, replace(almost, identical_ns=0, identical=1)) == ()
 
 
 def test_pictures_too_small_to_be_told_apart_are_not_counted_as_equal() -> None:
