@@ -84,8 +84,8 @@ CLOSING = """
 - `python tests/attacks/fuzz_texts.py FOLDER -max_total_time=600`: coverage-guided fuzzing of every reader of
   bytes from outside; `EDGE_ROAD_READER=NAME` picks one.
 - `EDGE_ROAD_KILL_POINTS=20000 pytest tests/faults/test_outbox_kills.py`: more kill points for events.
-- `tests/mutants.sh`: `decision.py` and `quality.py` changed in 597 small ways (mutmut), each run against
-  their own tests: 596 were noticed (2026-11-18), the other one compares with a limit that no sum can equal.
+- `tests/mutants.sh`: `decision.py` and `quality.py` changed in 627 small ways (mutmut), each run against
+  their own tests: 626 were noticed (2026-11-19), the other one compares with a limit that no sum can equal.
   The same tests reach every line and branch of both (`coverage run --branch`).
 
 An event that was recorded survives a kill and a power cut and is delivered at least once, in order; when room
