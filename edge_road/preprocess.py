@@ -6,14 +6,19 @@ transposition happen inside it (`mean` and `std` travel along for whoever builds
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
 from edge_road.config import GrownModel, StrictModel
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from edge_road.frames import Image
+
+    Value = TypeVar("Value", bound=np.generic)
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Triple = tuple[float, float, float]
@@ -37,7 +42,7 @@ class Crop(StrictModel):
             raise ValueError("left must be below right and top below bottom")
         return self
 
-    def cut(self, image: Image) -> Image:
+    def cut(self, image: npt.NDArray[Value]) -> npt.NDArray[Value]:
         height, width = image.shape[:2]
         rows = slice(int(self.top * height), max(int(self.bottom * height), int(self.top * height) + 1))
         columns = slice(int(self.left * width), max(int(self.right * width), int(self.left * width) + 1))

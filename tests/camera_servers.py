@@ -95,6 +95,38 @@ class HttpCamera:
         self._listener.close()
 
 
+class NumberedCamera:
+    """HTTP pictures whose brightness is their number; it sends what it is told to, and no more."""
+
+    STEP, COUNT = 4, 50
+
+    def __init__(self) -> None:
+        self.sent = 0
+        grain = np.random.default_rng(0).integers(-20, 21, (240, 320, 3))
+        self._pictures = [jpeg((grain + 24 + self.STEP * n).astype(np.uint8)) for n in range(self.COUNT)]
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+
+    def accept(self) -> None:
+        self._client, _ = self._listener.accept()
+        self._client.recv(4096)
+        self._client.sendall(HttpCamera.HEADER)
+
+    def send(self, count: int = 1, pause_s: float = 0.0) -> None:
+        for _ in range(count):
+            content = self._pictures[self.sent % self.COUNT]
+            self._client.sendall(b"--frame\r\nContent-Length: %d\r\n\r\n" % len(content) + content + b"\r\n")
+            self.sent += 1
+            time.sleep(pause_s)
+
+    def number_of(self, pixels: Image) -> int:
+        return round((float(pixels.mean()) - 24) / self.STEP)
+
+    def close(self) -> None:
+        self._client.close()
+        self._listener.close()
+
+
 TEST_VIDEO = (
     "videotestsrc is-live=true pattern=smpte horizontal-speed=3 "
     "! video/x-raw,width=320,height=240,framerate=20/1 "

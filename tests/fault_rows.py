@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from daemon_harness import crowding
+from daemon_harness import ATTEMPT, crowding
 
 FaultRow = Callable[..., None]
 
@@ -47,6 +47,7 @@ def fault_row(request: pytest.FixtureRequest) -> FaultRow:
             "recover_limit_s": recover_limit_s,
             "how": how,
             "note": note,
+            "attempt": ATTEMPT.get(),
             "test": request.node.nodeid.split("::")[-1],
             "file": Path(request.node.path).name,
         }

@@ -5,7 +5,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:-$(mktemp -d)}
 mkdir -p "$folder"
-cp -r "$root/edge_road" "$root/tests" "$root/pyproject.toml" "$folder"
+cp -rL "$root/edge_road" "$root/tests" "$root/pyproject.toml" "$folder"
 cd "$folder"
 # mutmut 3.8 asks for a name that pytest 9 no longer has
 printf '\n\ndef pytest_itemcollected(item):\n    item._nodeid = item.nodeid\n' >> tests/conftest.py

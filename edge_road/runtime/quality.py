@@ -13,6 +13,8 @@ FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE = "frame_size", "timestamp", "obstruct
 PROBLEMS = (EXPOSURE, LOW_DETAIL, BLURRED, NOISE, FROZEN, FRAME_SIZE, TIMESTAMP, OBSTRUCTED, DECODE)
 LEAST_SIDE = 16
 """pixels; nothing can be told of a smaller picture"""
+FEW_FRAMES, FEW_FRAMES_S = 3, 0.5
+"""so few equal pictures mean a frozen camera too, if they last this much longer: the camera is slow"""
 LONGEST_GAP_S = 1.5
 """pictures further apart than this: the camera was away, and nobody knows what the lens showed"""
 
@@ -39,7 +41,9 @@ class QualitySettings(StrictModel):
     frozen_frames: int = Field(default=10, ge=2)
     """so many equal pictures in a row mean a frozen camera"""
     frozen_s: float = Field(default=1.0, ge=0)
-    """if they also last this long"""
+    """if they also last this long; of a slow camera three are enough, if they last 0.5 s longer"""
+    frozen_share: float = Field(default=0.1, ge=0, lt=1)
+    """share of its tiles that may differ in an equal picture: a clock goes on when the camera stands still"""
     resize_s: float = Field(default=1.0, ge=0)
     """a new picture size is accepted once it has lasted this long"""
 
@@ -55,7 +59,8 @@ class Look:
     detail: float
     sharpness: float
     structure: float
-    fingerprint: int
+    fingerprint: tuple[int, ...]
+    """one number for the bytes of each tile"""
     blind: tuple[float, ...] = ()
     """of each region, the share of cells that show nothing"""
 
@@ -68,7 +73,8 @@ class Seen:
     size: tuple[int, int] | None = None
     new_size: tuple[int, int] | None = None
     new_size_ns: int = 0
-    fingerprint: int | None = None
+    fingerprint: tuple[int, ...] = ()
+    """of the first of the equal frames: small changes that go on and on add up against it"""
     identical: int = 0
     """frames in a row with the same bytes"""
     identical_ns: int = 0
@@ -115,7 +121,7 @@ def _remember(seen: Seen, look: Look, settings: QualitySettings, standing: bool)
     now_ns = look.captured_mono_ns
     blind_s = _remember_blind(seen, look, settings, standing)
     seen = replace(_remember_size(seen, look, settings), captured_mono_ns=now_ns, blind_s=blind_s)
-    if look.fingerprint == seen.fingerprint:
+    if _is_equal(look.fingerprint, seen.fingerprint, settings):
         return replace(seen, identical=seen.identical + 1)
     return replace(seen, fingerprint=look.fingerprint, identical=1, identical_ns=now_ns)
 
@@ -142,7 +148,13 @@ def _remember_blind(seen: Seen, look: Look, settings: QualitySettings, standing:
     )
 
 
+def _is_equal(now: tuple[int, ...], first: tuple[int, ...], settings: QualitySettings) -> bool:
+    changed = [tile != before for tile, before in zip(now, first)]
+    return bool(changed) and sum(changed) <= settings.frozen_share * len(changed)
+
+
 def _is_frozen(seen: Seen, settings: QualitySettings) -> bool:
     assert seen.captured_mono_ns is not None
-    lasted_ns = seen.captured_mono_ns - seen.identical_ns
-    return seen.identical >= settings.frozen_frames and lasted_ns >= settings.frozen_s * 1e9
+    lasted_s = (seen.captured_mono_ns - seen.identical_ns) / 1e9
+    many = seen.identical >= settings.frozen_frames and lasted_s >= settings.frozen_s
+    return many or (seen.identical >= FEW_FRAMES and lasted_s >= settings.frozen_s + FEW_FRAMES_S)

@@ -220,7 +220,9 @@ def test_a_worker_that_takes_too_much_memory_is_ended_and_the_daemon_is_not(
 ) -> None:
     """256 MB of address space do not even hold the libraries."""
     with Daemon(tmp_path, vehicle=pattern_vehicle(worker={"memory_mb": 256})) as daemon:
-        daemon.wait_for(lambda m: m.seq >= 4)
+        told_s = daemon.wait_for_unknown("worker_died")
+        newest = daemon.messages[-1].seq
+        daemon.wait_for(lambda m: m.seq >= newest + 4, since_s=told_s)
         assert {m.state for m in daemon.messages} == {"unknown"}
         assert daemon.stop() == 0
     fault_row(

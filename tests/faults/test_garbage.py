@@ -17,7 +17,7 @@ from edge_road.conditions import UNKNOWN
 from edge_road.datasets.decode import decode_image
 from edge_road.errors import DataError
 from edge_road.frames import Frame, Image, Images, Prediction
-from edge_road.preprocess import Preprocessing
+from edge_road.preprocess import Crop, Preprocessing
 from edge_road.runtime.decision import DecisionSettings, Past, decide, rules_for
 from edge_road.runtime.perception import Perception
 from edge_road.runtime.sources.base import Unreadable
@@ -32,10 +32,11 @@ COUNTED: Counter[str] = Counter()
 class Chain:
     """The whole way of a frame, at 20 frames a second."""
 
-    def __init__(self, predictor: FakePredictor | None = None) -> None:
+    def __init__(self, predictor: FakePredictor | None = None, crop: Crop | None = None) -> None:
         predictor = predictor or FakePredictor()
         height, width = predictor.size
-        self._perception = Perception(predictor, Preprocessing(height=height, width=width))
+        preprocessing = Preprocessing(height=height, width=width, crop=crop or Crop())
+        self._perception = Perception(predictor, preprocessing)
         self._past = Past()
         self.now_ns = 10**9
 
@@ -163,6 +164,32 @@ def test_a_frozen_picture_claims_nothing_after_a_second() -> None:
         state, _ = chain.see(frozen)
         COUNTED["frozen"] += chain.now_ns - began_ns > 10**9 + PERIOD_NS
         assert state == UNKNOWN or chain.now_ns - began_ns <= 10**9 + PERIOD_NS
+
+
+def clock_on(pixels: Image, now_ns: int, bottom: int) -> Image:
+    """What many cameras burn into their pictures, and go on with when their sensor has died."""
+    result = pixels.copy()
+    said = f"2026-11-18 12:00:{now_ns // 10**9 % 60:02d}"
+    cv2.putText(result, said, (20, bottom), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (255, 255, 255), 2)
+    return result
+
+
+@pytest.mark.parametrize("bottom", [40, 465], ids=["beside what is judged", "within it"])
+def test_a_dead_camera_whose_clock_goes_on_claims_nothing_after_a_second(bottom: int) -> None:
+    generator = np.random.default_rng(7)
+    level = LEVEL_OF_STATE["dry"]
+    deaths: dict[str, Callable[[], Image]] = {
+        "frozen with a clock": lambda: road("dry", 1, (480, 640)),
+        "noise with a clock": lambda: level + generator.integers(0, 5, (480, 640, 1), np.uint8).repeat(3, 2),
+        "grey with a clock": lambda: np.full((480, 640, 3), level, np.uint8),
+    }
+    for kind, death in deaths.items():
+        chain = Chain(crop=Crop(top=0.35))
+        began_ns = chain.now_ns
+        for _ in range(100):
+            state, reasons = chain.see(clock_on(death(), chain.now_ns, bottom))
+            COUNTED[kind] += chain.now_ns - began_ns > 10**9 + PERIOD_NS
+            assert state == UNKNOWN or chain.now_ns - began_ns <= 10**9 + PERIOD_NS, (kind, reasons)
 
 
 @pytest.mark.parametrize("shift_ns", [lambda n: 0, lambda n: -n, lambda n: 3 * 10**9])

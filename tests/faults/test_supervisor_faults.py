@@ -87,6 +87,30 @@ def test_a_stuck_supervisor_no_longer_pings_systemd(tmp_path: Path, manager: Man
 
 
 @retried_on_a_busy_machine
+def test_a_supervisor_whose_loop_hangs_does_not_ping_though_its_threads_live(
+    tmp_path: Path, manager: Manager, fault_row: Callable[..., None]
+) -> None:
+    fault = {"EDGE_ROAD_FAULT": "supervisor.hang@2-6"}
+    with Daemon(tmp_path, vehicle=pattern_vehicle(), environment=fault) as daemon:
+        daemon.wait_for_state("dry")
+        until(lambda: time.monotonic() - daemon.received[-1][0] > 1.0)
+        before = len(manager.read())
+        assert manager.notes[0] == "READY=1"
+        time.sleep(1.5)
+        assert len(manager.read()) == before
+        assert daemon.process.poll() is None
+        until(lambda: len(manager.read()) > before)
+        assert daemon.stop() == 0
+    fault_row(
+        24,
+        "supervisor's loop hangs",
+        state="-",
+        how="an injected fault; its threads go on",
+        note="no ping for 1.5 s, in a watchdog time of 2 s",
+    )
+
+
+@retried_on_a_busy_machine
 def test_new_settings_are_taken_and_bad_ones_are_not(tmp_path: Path, fault_row) -> None:  # type: ignore[no-untyped-def]
     store = tmp_path / "events.sqlite"
     vehicle = pattern_vehicle(events={"path": str(store)})

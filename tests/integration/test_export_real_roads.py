@@ -1,18 +1,25 @@
-"""MobileNetV3 on real photographs: what the float and the INT8 export keep."""
+"""MobileNetV3 on real photographs: what its float and INT8 exports keep, and what it says of two videos."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+from collections import Counter
 from pathlib import Path
 
+import av
 import pytest
 from tiny_run import write_fitted_run
 
 from edge_road.bundle import Bundle, load_bundle
 from edge_road.cli import command
+from edge_road.frames import Frame
 from edge_road.recipe import ModelSettings
 from edge_road.recipe_data import FolderData
+from edge_road.runtime.decision import Past, decide, rules_for
+from edge_road.runtime.model import load_model
+from edge_road.runtime.perception import perception_of
+from edge_road.runtime.vehicle import Vehicle
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -49,6 +56,27 @@ def test_int8_agrees_with_float_on_98_percent_and_is_released(bundle: Bundle) ->
     assert int8["parity"]["differing"] <= 0.02 * int8["parity"]["images"]
     assert int8["released"], int8["reasons"]
     assert "int8" in bundle.manifest.artefacts
+
+
+@pytest.mark.parametrize(
+    ("name", "least_dry"), [("udacity*.mp4", 0.97), ("intel*.mp4", 0.5)], ids=["dash camera", "fixed camera"]
+)
+def test_real_videos_of_dry_roads_are_told_dry_or_doubted_and_never_anything_else(
+    bundle: Bundle, shared_data: Path, name: str, least_dry: float
+) -> None:
+    """Other cameras than those of the photographs: the one over the road looks at it from the side."""
+    vehicle = Vehicle(bundle=bundle.path, backend="onnx")
+    model = load_model(vehicle)
+    perception, past = perception_of(vehicle, model), Past()
+    rules, told = rules_for(vehicle.decision, model.confidence_threshold, period_s=0.04), Counter[str]()
+    with av.open(str(next((shared_data / "video").glob(name)))) as video:
+        for number, frame in enumerate(video.decode(video=0)):
+            picture = Frame(frame.to_ndarray(format="rgb24"), number, (25 + number) * 40_000_000)
+            evidence = perception.judge(perception.view(picture))
+            past, decision = decide(past, evidence, picture.captured_mono_ns, rules)
+            told[decision.state] += 1
+    assert set(told) == {"dry", "unknown"}
+    assert told["dry"] >= least_dry * sum(told.values())
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorrt_rtx") is None, reason="TensorRT-RTX is not installed")

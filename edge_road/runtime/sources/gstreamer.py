@@ -106,6 +106,7 @@ class RawVideoChild:
         self._description, self._size = description, size
         self._picture = bytearray(size[0] * size[1])
         self._filled = 0
+        self._most_waiting = 2 + PIPE_BYTES // len(self._picture)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = self._start([_program(), "-q", *pipeline])
         assert self._process.stdout is not None
@@ -119,21 +120,30 @@ class RawVideoChild:
         return self._process.pid
 
     def read(self, timeout_s: float) -> Image | None:
-        """The next whole picture; none when it has not come in time (what has come is kept)."""
+        """The newest whole picture; none when it has not come in time (what has come is kept)."""
         poll = select.poll()
         poll.register(self._pipe, select.POLLIN)
         if not poll.poll(max(0.0, timeout_s) * 1000):
             return None
+        newest = None
+        for _ in range(self._most_waiting):
+            if not self._fill():
+                break
+            newest = bytes(self._picture)
+        return None if newest is None else np.frombuffer(newest, np.uint8).reshape(self._size)
+
+    def _fill(self) -> bool:
+        """Whether the next picture is whole by what is there."""
         while self._filled < len(self._picture):
             try:
                 count = os.readv(self._pipe, [memoryview(self._picture)[self._filled :]])
             except BlockingIOError:
-                return None
+                return False
             if count == 0:
                 raise CameraError("GStreamer has ended", where=self._description, got=self._last_words())
             self._filled += count
         self._filled = 0
-        return np.frombuffer(bytes(self._picture), np.uint8).reshape(self._size)
+        return True
 
     def close(self) -> None:
         self._process.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from edge_road.clock import Clock, utc_text
@@ -39,21 +40,28 @@ class MjpegCamera:
         self.origin_ns = self._clock.mono_ns()
         deadline_ns = self.origin_ns + round(self._settings.open_s * 1e9)
         self._parts, rest = self._ask(deadline_ns)
-        self._pictures = self._fed(rest)
+        self._newest: bytes | None = None
+        self._take_in(rest)
         self._heard_ns = self._clock.mono_ns()
 
     def read(self, deadline_ns: int) -> Frame | Unreadable | None:
-        while not self._pictures:
+        while self._newest is None:
             now_ns = self._clock.mono_ns()
             if now_ns - self._heard_ns > self._settings.silent_s * 1e9:
                 raise self._trouble("the camera sends no pictures", f"none for {self._settings.silent_s} s")
             if now_ns >= deadline_ns:
                 return None
-            self._pictures = self._fed(self._receive(deadline_ns))
+            self._take_in(self._receive(deadline_ns))
+        self._catch_up(deadline_ns)
         self._heard_ns = self._clock.mono_ns()
-        newest, self._pictures = self._pictures[-1], []
-        self._number += 1
+        newest, self._newest = self._newest, None
         return self._decoded(newest)
+
+    def _catch_up(self, deadline_ns: int) -> None:
+        """What came while nobody read is old: of all that waits only the newest picture is judged."""
+        with suppress(CameraError):  # the next call meets the same trouble
+            while self._clock.mono_ns() < deadline_ns and (chunk := self._receive(0)):
+                self._take_in(chunk)
 
     def close(self) -> None:
         if self._socket is not None:
@@ -67,18 +75,20 @@ class MjpegCamera:
             self.rejected += 1
             return Unreadable(self._number, self._heard_ns, utc_text(self._clock.utc()))
 
-    def _fed(self, chunk: bytes) -> list[bytes]:
+    def _take_in(self, chunk: bytes) -> None:
         try:
-            return self._parts.feed(chunk)
+            pictures = self._parts.feed(chunk)
         except ValueError as error:
             raise self._trouble("the camera does not send a stream of pictures", error) from None
+        self._number += len(pictures)
+        self._newest = pictures[-1] if pictures else self._newest
 
     def _receive(self, deadline_ns: int) -> bytes:
         assert self._socket is not None
         try:
-            self._socket.settimeout(max(0.001, (deadline_ns - self._clock.mono_ns()) / 1e9))
+            self._socket.settimeout(max(0.0, (deadline_ns - self._clock.mono_ns()) / 1e9))
             chunk = self._socket.recv(CHUNK_BYTES)
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError, ssl.SSLWantReadError):
             return b""
         except OSError as error:
             raise self._trouble("the connection to the camera broke", error.strerror or error) from None

@@ -6,11 +6,14 @@ import fcntl
 import os
 import shutil
 import socket
+import sys
+import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from camera_servers import HttpCamera, jpeg, road_picture, wait_until
+from camera_servers import HttpCamera, NumberedCamera, jpeg, road_picture, wait_until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +22,7 @@ from edge_road.errors import CameraError
 from edge_road.frames import Frame
 from edge_road.runtime.sources import source_for
 from edge_road.runtime.sources.base import RisingTimes, Source, Unreadable
-from edge_road.runtime.sources.gstreamer import csi_pipeline
+from edge_road.runtime.sources.gstreamer import RawVideoChild, csi_pipeline
 from edge_road.runtime.sources.multipart import LARGEST_PICTURE_BYTES, PictureParts, boundary_of
 from edge_road.runtime.vehicle_sources import CsiSource, ImageDirectorySource, MjpegSource
 
@@ -156,6 +159,55 @@ def test_a_cut_picture_is_unreadable_and_silence_is_the_end() -> None:
     camera.close()
 
 
+@pytest.fixture
+def numbered() -> Iterator[tuple[NumberedCamera, Source]]:
+    camera = NumberedCamera()
+    source = source_for(MjpegSource(kind="mjpeg", url=camera.url), CLOCK)
+    greeting = threading.Thread(target=camera.accept)
+    greeting.start()
+    source.open()
+    greeting.join()
+    yield camera, source
+    source.close()
+    camera.close()
+
+
+def test_of_all_pictures_that_wait_only_the_newest_is_judged(numbered: tuple[NumberedCamera, Source]) -> None:
+    camera, source = numbered
+    for count in (1, 20, 1, 28):
+        camera.send(count)
+        newest = read(source)
+        assert isinstance(newest, Frame)
+        assert (newest.number, camera.number_of(newest.pixels)) == (camera.sent, camera.sent - 1)
+        assert source.read(CLOCK.mono_ns()) is None
+
+
+def test_a_camera_faster_than_its_reader_does_not_run_ahead(numbered: tuple[NumberedCamera, Source]) -> None:
+    camera, source = numbered
+    sender = threading.Thread(target=camera.send, args=(150, 0.005))
+    sender.start()
+    read(source)
+    while sender.is_alive():
+        CLOCK.sleep(0.06)
+        sent = camera.sent
+        newest = read(source)
+        assert isinstance(newest, Frame)
+        assert newest.number >= sent
+        assert (newest.number - 1) % camera.COUNT == camera.number_of(newest.pixels)
+    sender.join()
+
+
+def test_the_last_picture_before_the_end_of_the_stream_is_shown(
+    numbered: tuple[NumberedCamera, Source],
+) -> None:
+    camera, source = numbered
+    camera.send()
+    camera.close()
+    assert isinstance(read(source), Frame)
+    with pytest.raises(CameraError, match="ended the stream"):
+        read(source)
+
+
 # ---- watched folder ----
 
 
@@ -263,6 +315,39 @@ def test_a_machine_without_a_csi_camera_says_so() -> None:
     with pytest.raises(CameraError, match="GStreamer has ended"):
         read(source, seconds=20)
     source.close()
+
+
+def test_of_all_pictures_in_the_pipe_only_the_newest_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child that has written 30 pictures, half of one more, and the other half when it may."""
+    program, may_go_on = tmp_path / "gst-launch-1.0", tmp_path / "go"
+    program.write_text(HASTY_CHILD.format(python=sys.executable, go=str(may_go_on)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    child = RawVideoChild([], (72, 64), "a hasty child")
+    wait_until(lambda: (tmp_path / "go.written").exists())
+    newest = child.read(1.0)
+    assert newest is not None
+    assert (newest == 29).all()
+    assert child.read(0.05) is None
+    may_go_on.touch()
+    wait_until(lambda: (last := child.read(0.5)) is not None and bool((last == 30).all()))
+    child.close()
+
+
+HASTY_CHILD = """#!{python}
+import pathlib, sys, time
+pictures = [bytes([n]) * (72 * 64) for n in range(31)]
+sys.stdout.buffer.write(b"".join(pictures[:30]) + pictures[30][:2000])
+sys.stdout.buffer.flush()
+pathlib.Path({go!r} + ".written").touch()
+while not pathlib.Path({go!r}).exists():
+    time.sleep(0.01)
+sys.stdout.buffer.write(pictures[30][2000:])
+sys.stdout.buffer.flush()
+time.sleep(60)
+"""
 
 
 def test_a_machine_without_gstreamer_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
