@@ -51,6 +51,8 @@ class StateReader:
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
         self._message: Mapping[str, Any] | None = None
+        self._seq = -1
+        """the highest number of this start"""
         self._received_s = 0.0
         self._old_boots: OrderedDict[str, None] = OrderedDict()
         self.damaged = self.repeated = self.skipped = 0
@@ -77,19 +79,22 @@ class StateReader:
         return Current(message["state"], tuple(message["reasons"]), message["probabilities"], message)
 
     def _is_newer(self, message: Mapping[str, Any]) -> bool:
-        """A number higher than the last one; a new start of the daemon counts from the beginning."""
-        last, boot = self._message, message["boot_id"]
-        if last is None:
-            return True
-        if boot != last["boot_id"]:
+        """A number higher than all before; a new start of the daemon counts from the beginning."""
+        last, boot, seq = self._message, message["boot_id"], message["seq"]
+        if last is not None and boot == last["boot_id"]:
+            if _is_last_will(message):
+                return True  # its number is from the time of the connection, and says nothing
+            self.skipped += max(0, seq - self._seq - 1)
+            if seq <= self._seq:
+                return False
+        elif last is not None:
             if boot in self._old_boots:
                 return False  # a late message of a daemon that has been replaced
             self._old_boots[last["boot_id"]] = None
             while len(self._old_boots) > MOST_BOOTS:
                 self._old_boots.popitem(last=False)
-            return True
-        self.skipped += max(0, message["seq"] - last["seq"] - 1)
-        return bool(message["seq"] > last["seq"])
+        self._seq = seq
+        return True
 
 
 class EventReader:
@@ -185,6 +190,11 @@ def _is_state(message: Mapping[str, Any]) -> bool:
         )
     except (KeyError, TypeError):
         return False
+
+
+def _is_last_will(message: Mapping[str, Any]) -> bool:
+    """What a broker says in the daemon's name when it vanishes."""
+    return bool(message["state"] == UNKNOWN and "offline" in message["reasons"])
 
 
 def _is_event(event: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ import pytest
 from mosquitto import Backend, Broker, free_port
 from road_messages import BASE
 
+from edge_road.client import StateReader
 from edge_road.clock import SystemClock
 from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState, parse_message
@@ -196,6 +197,9 @@ def test_a_daemon_that_vanishes_leaves_offline_behind(tmp_path: Path) -> None:
         sender.mqtt._say_last_word = lambda client: client.socket().close() or True  # type: ignore[method-assign,assignment]
         sender.mqtt._call()
         backend.wait_for(lambda: parse_message(backend.of("state")[-1]).reasons == ("offline",))
+    reader = StateReader()
+    assert [reader.take(payload) for payload in backend.of("state")] == [True, True]
+    assert reader.current().reasons == ("offline",)
 
 
 def send_amid_outages(broker: Broker, backend: Backend, sender: Sender, events: int, gently: bool) -> None:
