@@ -183,6 +183,20 @@ def test_one_absurd_number_does_not_hold_up_the_reader() -> None:
     assert reader.missing == {}
 
 
+def test_a_reader_holds_stretches_and_not_every_number_of_every_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "MOST_STARTS", 3)
+    reader = EventReader()
+    for boot in "abcd":
+        for seq in range(100, 200):
+            reader.take(event(seq, boot).to_json())
+    assert [list(start.seen) for start in reader._starts.values()] == [[(100, 199)]] * 3
+    assert list(reader.missing) == list("bcd")
+    assert reader.take(event(150, "b").to_json()) is None
+    assert reader.take(event(150, "a").to_json()) is not None, "it was forgotten"
+
+
 @given(
     st.lists(st.integers(0, 30), max_size=40),
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=4),
