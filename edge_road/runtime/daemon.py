@@ -132,7 +132,11 @@ def _with_settings(around: Surroundings, settings: VehicleOptions) -> Surroundin
         threading.Thread(target=settings.settle, args=(outcome,), name="settle").start()
 
     return replace(
-        around, load_again=settings.load_again, bundle_wished=settings.bundle_wished, settle=settle
+        around,
+        load_again=settings.load_again,
+        bundle_wished=settings.bundle_wished,
+        instead_of_damaged=settings.instead_of_damaged,
+        settle=settle,
     )
 
 

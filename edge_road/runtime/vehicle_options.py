@@ -24,6 +24,8 @@ class VehicleOptions:
         self._options = options
         self._newest = Vehicle()
         """what the file named when it could be read last"""
+        self._damaged: Path | None = None
+        """a bundle that was accepted once"""
 
     def load(self) -> Vehicle:
         """As the daemon begins: a bundle that was accepted while it ran goes before the one that is named."""
@@ -37,13 +39,23 @@ class VehicleOptions:
     def bundle_wished(self) -> Path | None:
         return read_choice(self._newest.vehicle).wish
 
+    def instead_of_damaged(self) -> Path | None:
+        """What the vehicle file names goes in where the accepted bundle is damaged, unless it was refused."""
+        named, choice = self._newest.bundle, read_choice(self._newest.vehicle)
+        if named is None or named == choice.refused:
+            return None
+        self._damaged = choice.running
+        return named
+
     def settle(self, outcome: Outcome) -> None:
+        self._damaged = None
         settle(self._newest.vehicle, self._newest.bundle, outcome)
 
     def _with_bundle(self, vehicle: Vehicle, wish: Path | None) -> Vehicle:
         if vehicle.backend == "fake":
             return vehicle
-        bundle = wish or accepted_bundle(vehicle.vehicle, vehicle.bundle) or vehicle.bundle
+        accepted = accepted_bundle(vehicle.vehicle, vehicle.bundle)
+        bundle = wish or (None if accepted == self._damaged else accepted) or vehicle.bundle
         return vehicle.model_copy(update={"bundle": bundle or newest_bundle()})
 
     def _named(self) -> Vehicle:
