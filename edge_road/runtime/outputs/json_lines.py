@@ -80,11 +80,11 @@ class JsonLines:
                 self._begin_anew_if_full_or_gone()
                 self._write(line)
                 self._report_failing(None)
-            except BrokenPipeError:
-                self.gone = True
             except OSError as error:
                 self.lost += 1
                 self._report_failing(error)
+                # A pipe at a path may find its next reader; the standard output's was the only one.
+                self.gone = isinstance(error, BrokenPipeError) and self._settings.path == STANDARD_OUTPUT
         os.close(self._descriptor)
 
     def _next(self) -> str | None:
@@ -126,18 +126,21 @@ class JsonLines:
             return
         self._failing = error is not None
         if error is not None:
-            log.error("messages to %s are being lost: %s", self._settings.path, error.strerror)
+            log.error("messages to %s are being lost: %s", self._settings.path, _why(error))
         else:
             log.warning("messages to %s are written again; %d were lost", self._settings.path, self.lost)
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Whether the path still leads to the open file; a pipe or a device cannot be moved away."""
+    """Whether the path still leads to the open file or pipe; a pipe that is away may come back."""
     opened = os.fstat(descriptor)
     try:
-        return not stat.S_ISREG(opened.st_mode) or os.path.samestat(os.stat(path), opened)
+        found = os.stat(path)
     except FileNotFoundError:
-        return False
+        return not stat.S_ISREG(opened.st_mode)
+    both_are_pipes = stat.S_ISFIFO(opened.st_mode) and stat.S_ISFIFO(found.st_mode)
+    can_be_moved = both_are_pipes or stat.S_ISREG(opened.st_mode)
+    return not can_be_moved or os.path.samestat(found, opened)
 
 
 def _open(path: str) -> int:
@@ -174,5 +177,8 @@ def _open_or_refuse(path: str) -> int:
     except BlockingIOError:
         raise Taken("another process writes to this file", where=path) from None
     except OSError as error:
-        got = "a pipe that nobody reads" if error.errno == errno.ENXIO else error.strerror
-        raise ConfigError("the file for messages cannot be opened", where=path, got=got) from None
+        raise ConfigError("the file for messages cannot be opened", where=path, got=_why(error)) from None
+
+
+def _why(error: OSError) -> str | None:
+    return "a pipe that nobody reads" if error.errno in (errno.ENXIO, errno.EPIPE) else error.strerror
