@@ -9,6 +9,7 @@ from pathlib import Path
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError, suggestion
 from edge_road.runtime.bundle_choice import Outcome, accepted_bundle, read_choice, settle
+from edge_road.runtime.rehearsal import refuse_in_production
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.workspace import newest_bundle
 
@@ -68,8 +69,10 @@ class VehicleOptions:
             overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
         if options.truth is not None:
             overrides.append(f"source.truth={json.dumps(options.truth)}")
-        self._newest = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
-        return self._newest
+        vehicle = load_settings(Vehicle, options.vehicle, overrides + options.overrides)
+        refuse_in_production(vehicle, options.vehicle or "the command line")
+        self._newest = vehicle
+        return vehicle
 
 
 def source_table(text: str) -> str:

@@ -312,7 +312,7 @@ def test_whoever_wishes_for_a_bundle_is_told_also_when_other_settings_decide(
     with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
         daemon.wait_for_state("dry", timeout_s=90)
         monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
-        file.write_text(tomli_w.dumps({**garage.vehicle, "production": True}))  # needs a restart
+        file.write_text(tomli_w.dumps({**garage.vehicle, "speed": 2.0}))  # needs a restart
         with pytest.raises(GateRefused) as refused:
             edge_road_swap(words)
         assert "cannot change while the daemon runs" in str(refused.value)
