@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 1000
 STANDARD_OUTPUT = "-"
+READABLE = 0o644
 
 
 class Taken(ConfigError):
@@ -30,9 +31,9 @@ class Taken(ConfigError):
 class JsonLines:
     """A thread writes the lines; when it cannot keep up, the oldest waiting ones are lost."""
 
-    def __init__(self, settings: JsonLinesOutput) -> None:
-        self._settings = settings
-        self._descriptor = _open_or_refuse(settings.path)
+    def __init__(self, settings: JsonLinesOutput, mode: int = READABLE) -> None:
+        self._settings, self._mode = settings, mode
+        self._descriptor = _open_or_refuse(settings.path, mode)
         self._size = os.fstat(self._descriptor).st_size
         self._waiting: deque[str] = deque()
         self._changed = threading.Condition()
@@ -110,7 +111,7 @@ class JsonLines:
             if not limit or self._size < limit:
                 return
             self._rotate()
-        fresh = _open(self._settings.path)
+        fresh = _open(self._settings.path, self._mode)
         os.close(self._descriptor)
         self._descriptor, self._size, self._torn = fresh, os.fstat(fresh).st_size, False
 
@@ -143,13 +144,13 @@ def _is_at(path: str, descriptor: int) -> bool:
     return not can_be_moved or os.path.samestat(found, opened)
 
 
-def _open(path: str) -> int:
+def _open(path: str, mode: int) -> int:
     if path == STANDARD_OUTPUT:
         return os.dup(1)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     # Without waiting: to open a pipe that nobody reads would hold up the first heartbeat.
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
-    descriptor = os.open(path, flags, 0o644)
+    descriptor = os.open(path, flags, mode)
     os.set_blocking(descriptor, True)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -171,9 +172,9 @@ def check_path(path: str) -> str:
     return f"{path}: can be made"
 
 
-def _open_or_refuse(path: str) -> int:
+def _open_or_refuse(path: str, mode: int = READABLE) -> int:
     try:
-        return _open(path)
+        return _open(path, mode)
     except BlockingIOError:
         raise Taken("another process writes to this file", where=path) from None
     except OSError as error:

@@ -191,7 +191,7 @@ def test_a_rotation_that_fails_half_way_costs_no_older_file(
     output.write("older")
     _wait_until(lambda: path.read_text() == "older\n")
 
-    def no_room(path: str) -> int:
+    def no_room(path: str, mode: int) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as full:
