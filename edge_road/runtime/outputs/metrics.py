@@ -34,6 +34,7 @@ class Metrics:
         yield _by("messages", "messages by state", "state", status.messages)
         yield _by("reasons", "messages by reason", "reason", status.reasons)
         yield _gauge("silent_seconds", "since the last message", status.silent_s())
+        yield _gauge("blind_seconds", "of nothing but unknown, by a fault", status.blind_s())
         yield _gauge("up_seconds", "since the start", status.up_s())
         if status.newest is not None:
             yield from self._newest()
