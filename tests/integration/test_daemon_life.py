@@ -114,9 +114,18 @@ def test_a_signal_during_the_start_ends_it_cleanly(tmp_path: Path) -> None:
 def test_a_signal_before_the_first_word_leaves_no_worker_behind(tmp_path: Path, how: signal.Signals) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         wait_until(lambda: bool(workers_of(daemon.process.pid)))
-        daemon.stop(how)
+        assert daemon.stop(how) == (-how if how == signal.SIGKILL else 0), daemon.stderr
         wait_until(lambda: not workers_of(daemon.process.pid))
     assert {m.state for m in daemon.messages} <= {"unknown"}
+
+
+def test_a_wish_for_new_settings_before_the_first_word_is_kept(tmp_path: Path) -> None:
+    with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
+        wait_until(lambda: bool(workers_of(daemon.process.pid)))
+        daemon.process.send_signal(signal.SIGUSR1)
+        daemon.wait_for_state("dry")
+        assert "the settings were read again" in daemon.stderr
+        assert daemon.stop() == 0
 
 
 def test_settings_that_are_wrong_leave_no_worker_behind(tmp_path: Path) -> None:
