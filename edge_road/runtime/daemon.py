@@ -25,6 +25,7 @@ from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.rehearsal import REHEARSAL, Rehearsal, rehearsal_from
 from edge_road.runtime.signals import Requests, watch_signals
+from edge_road.runtime.snapshot import forget_pictures
 from edge_road.runtime.spawning import EarlyWorker
 from edge_road.runtime.status import Status
 from edge_road.runtime.supervisor import Supervisor
@@ -51,6 +52,8 @@ def run(
     with ExitStack() as stack:
         requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
+        stack.callback(forget_pictures, vehicle.vehicle)
+        forget_pictures(vehicle.vehicle)
         clock = clock_of_speed(vehicle.speed)
         rehearsal = rehearsal_from(os.environ, vehicle, SystemClock().mono_ns())
         around = _surroundings(vehicle, vehicle_file, requests, settings, stack)
