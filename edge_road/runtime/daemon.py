@@ -14,6 +14,7 @@ from pathlib import Path
 from edge_road.clock import SystemClock, clock_of_speed
 from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.events.journal import Journal
+from edge_road.runtime.events.writer import StorageHealth
 from edge_road.runtime.gpsd import Gpsd
 from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.live_line import LiveLine
@@ -33,7 +34,7 @@ from edge_road.runtime.surroundings import Surroundings
 from edge_road.runtime.systemd import Systemd
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_options import VehicleOptions
-from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
+from edge_road.runtime.vehicle_outputs import JsonLinesOutput, MqttOutput, OutputSettings
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,8 @@ def _surroundings(
     outputs.use(_outputs_of(vehicle))
     publisher.outputs = outputs.current
     publisher.listeners.append(status.published)
-    status.outputs, status.storage = outputs.health, journal.writer.health
+    status.outputs = outputs.health
+    status.storage = lambda: awaited(journal.writer.health(), interior.vehicle)
     journal.writer.listen(outputs.publish_event)
 
     def use(changed: Vehicle) -> None:
@@ -119,6 +121,12 @@ def _surroundings(
         restore_outputs=restore,
     )
     return around if settings is None else _with_settings(around, settings)
+
+
+def awaited(health: StorageHealth, vehicle: Vehicle) -> StorageHealth:
+    """Only MQTT fetches events out of the store; where nobody will, they are kept, and none of them waits."""
+    is_fetched = any(isinstance(output, MqttOutput) for output in vehicle.outputs)
+    return health if is_fetched else replace(health, waiting=0)
 
 
 def _rehearsing(around: Surroundings, rehearsal: Rehearsal) -> Surroundings:

@@ -41,7 +41,9 @@ class Metrics:
         if status.storage is not None:
             storage = status.storage()
             yield _gauge("storage_ok", "events are stored on the disk", storage.ok)
-            yield _gauge("events_waiting", "events that are not delivered yet", storage.waiting)
+            yield _gauge(
+                "events_waiting", "events that an MQTT output has not delivered yet", storage.waiting
+            )
             yield _gauge("events_unsaved", "events that only memory holds", storage.unsaved)
         yield from self._machine()
         yield from self._outputs()

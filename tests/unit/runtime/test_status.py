@@ -7,7 +7,10 @@ from road_messages import blind, road
 
 from edge_road.clock import ScriptedClock
 from edge_road.road_state import RoadState
+from edge_road.runtime.daemon import awaited
+from edge_road.runtime.events.writer import StorageHealth
 from edge_road.runtime.status import Status
+from edge_road.runtime.vehicle import Vehicle
 
 
 class Scene:
@@ -50,3 +53,10 @@ def test_a_road_that_cannot_be_told_is_no_fault(reason: str) -> None:
     scene = Scene()
     scene.say(blind(reason, 1), seconds=60)
     assert scene.told("ok", "blind_s") == [True, 0.0]
+
+
+@pytest.mark.parametrize(("outputs", "waiting"), [([{"kind": "mqtt"}], 41), ([{"path": "-"}], 0), ([], 0)])
+def test_events_wait_only_for_somebody_who_fetches_them(outputs: list[object], waiting: int) -> None:
+    health = StorageHealth(False, "disk full", 41, 7)
+    told = awaited(health, Vehicle.model_validate({"outputs": outputs}))
+    assert (told.ok, told.waiting, told.unsaved) == (False, waiting, 7)
