@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from edge_road.clock import SystemClock, clock_of_speed
@@ -26,6 +27,7 @@ from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.rehearsal import REHEARSAL, Rehearsal, rehearsal_from
 from edge_road.runtime.signals import Requests, watch_signals
+from edge_road.runtime.smoke_at_start import begin_smoke
 from edge_road.runtime.snapshot import forget_pictures
 from edge_road.runtime.spawning import EarlyWorker
 from edge_road.runtime.status import Status
@@ -116,6 +118,7 @@ def _surroundings(
         live=LiveLine(sys.stderr, machine),
         requests=requests,
         inputs=inputs.newest,
+        begin_smoke=partial(begin_smoke, status, journal),
         start_outputs=start,
         use_outputs=use,
         restore_outputs=restore,

@@ -46,6 +46,8 @@ class Status:
         """faults that are injected on purpose"""
         self.swap: dict[str, Any] | None = None
         """how a new bundle fares"""
+        self.smoke: dict[str, Any] | None = None
+        """the self-test beside the start: its verdict, and of which model"""
         self.storage: Callable[[], StorageHealth] | None = None
 
     def published(self, message: RoadState, line: str) -> None:
@@ -72,6 +74,12 @@ class Status:
         """For so long every message has been `unknown` by a fault."""
         return (self._published_ns - self._seeing_ns) / 1e9
 
+    def _smoke_failed(self) -> bool:
+        """The model on duty did; another one, since a swap, has its own merits."""
+        if self.smoke is None or self.newest is None:
+            return False
+        return bool(self.smoke["smoke"] == "failed" and self.smoke["digest"] == self.newest[0].model_digest)
+
     def up_s(self) -> float:
         return (self._machine.mono_ns() - self._started_ns) / 1e9
 
@@ -87,6 +95,7 @@ class Status:
             "ok": self.alive
             and self.blind_s() < BLIND_S
             and not self.rehearsal
+            and not self._smoke_failed()
             and all(output["ok"] for output in outputs)
             and (storage is None or storage.ok),
             "alive": self.alive,
@@ -108,6 +117,7 @@ class Status:
                 **(self.machine.model_dump(exclude={"kind"}) if self.machine else {}),
             },
             "swap": self.swap,
+            "smoke": self.smoke,
             "rehearsal": list(self.rehearsal),
             "storage": asdict(storage) if storage else None,
             "outputs": outputs,

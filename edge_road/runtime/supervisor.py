@@ -177,8 +177,10 @@ class Supervisor:
         self._set_rules(ready.confidence_threshold, ready.period_s)
         self._publisher.model_digest = ready.model_digest
         self._status.predictor, self._status.source = ready.predictor, ready.source
-        if self._ready_ns is None and self._around.bundle_wished():
-            self._requests.ask_reload()
+        if self._ready_ns is None:
+            self._around.begin_smoke(self._vehicle, ready.model_digest)
+            if self._around.bundle_wished():
+                self._requests.ask_reload()
         self._past = resume(self._past)
         if ready.first:
             self._dropped_before, self._rejected_before = self._status.dropped, self._status.rejected
