@@ -10,6 +10,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from edge_road import __version__
@@ -51,7 +52,8 @@ def command(name: str, arguments: Sequence[str] | None = None) -> int:
     """Run one command and turn what goes wrong into a message and an exit code."""
     module = COMMANDS[name][0]
     try:
-        return int(importlib.import_module(module).main(arguments))
+        with _answering(name):
+            return int(importlib.import_module(module).main(arguments))
     except EdgeRoadError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -73,6 +75,14 @@ def command(name: str, arguments: Sequence[str] | None = None) -> int:
         return 2
     except Exception:
         return _report_bug()
+
+
+def _answering(name: str) -> AbstractContextManager[None]:
+    """The daemon answers signals from its first moment on."""
+    if name != "run":
+        return nullcontext()
+    early: AbstractContextManager[None] = importlib.import_module("edge_road.runtime.signals").answer_early()
+    return early
 
 
 def _report_bug() -> int:

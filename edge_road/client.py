@@ -19,11 +19,12 @@ from __future__ import annotations
 import json
 import time
 import zlib
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 STATES = ("dry", "wet", "icy")
 UNKNOWN = "unknown"
@@ -33,6 +34,8 @@ LONGEST_VALID_MS = 60_000
 """the slowest heartbeat gives 2,000: whoever claims far more is damaged, and not believed for hours"""
 MOST_BOOTS = 64
 MOST_MISSING = 10_000
+MOST_STARTS = 10_000
+"""of daemons, whose events are told apart from repetitions"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class StateReader:
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s = now_s
         self._message: Mapping[str, Any] | None = None
+        self._seq = -1
+        """the highest number of this start"""
         self._received_s = 0.0
         self._old_boots: OrderedDict[str, None] = OrderedDict()
         self.damaged = self.repeated = self.skipped = 0
@@ -77,29 +82,29 @@ class StateReader:
         return Current(message["state"], tuple(message["reasons"]), message["probabilities"], message)
 
     def _is_newer(self, message: Mapping[str, Any]) -> bool:
-        """A number higher than the last one; a new start of the daemon counts from the beginning."""
-        last, boot = self._message, message["boot_id"]
-        if last is None:
-            return True
-        if boot != last["boot_id"]:
+        """A number higher than all before; a new start of the daemon counts from the beginning."""
+        last, boot, seq = self._message, message["boot_id"], message["seq"]
+        if last is not None and boot == last["boot_id"]:
+            if _is_last_will(message):
+                return True  # its number is from the time of the connection, and says nothing
+            self.skipped += max(0, seq - self._seq - 1)
+            if seq <= self._seq:
+                return False
+        elif last is not None:
             if boot in self._old_boots:
                 return False  # a late message of a daemon that has been replaced
             self._old_boots[last["boot_id"]] = None
             while len(self._old_boots) > MOST_BOOTS:
                 self._old_boots.popitem(last=False)
-            return True
-        self.skipped += max(0, message["seq"] - last["seq"] - 1)
-        return bool(message["seq"] > last["seq"])
+        self._seq = seq
+        return True
 
 
 class EventReader:
-    """Removes repetitions and tells which events are missing without an explanation."""
+    """Of any vehicles: removes repetitions, and tells which events are missing without an explanation."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, set[int]] = {}
-        self._lost: dict[str, list[tuple[int, int]]] = {}
-        self._whole: dict[str, int] = {}
-        """by boot: nothing below this number is missing"""
+        self._starts: OrderedDict[str, _Start] = OrderedDict()
         self.damaged = self.repeated = 0
 
     def take(self, line: str | bytes) -> Mapping[str, Any] | None:
@@ -108,40 +113,76 @@ class EventReader:
         if event is None or not _is_event(event):
             self.damaged += 1
             return None
-        seen = self._seen.setdefault(event["boot_id"], set())
+        seen, known = self._start(event["boot_id"])
         if event["seq"] in seen:
             self.repeated += 1
             return None
-        seen.add(event["seq"])
+        for numbers in (seen, known):
+            numbers.add(event["seq"], event["seq"])
         if event["kind"] == "gap":
             gap = event["details"]
-            self._lost.setdefault(gap["boot_id"], []).append((gap["from"], gap["to"]))
+            self._start(gap["boot_id"]).known.add(gap["from"], gap["to"])
         return event
 
     @property
     def missing(self) -> dict[str, list[int]]:
         """By boot, the first numbers below the highest seen that neither came nor lie in a declared gap."""
-        found = {boot: list(islice(self._holes(boot), MOST_MISSING)) for boot in self._seen}
+        found = {boot: list(islice(start.holes(), MOST_MISSING)) for boot, start in self._starts.items()}
         return {boot: holes for boot, holes in found.items() if holes}
 
     def up_to(self, boot_id: str) -> int:
         """The last number with nothing missing before it: what a backend acknowledges; -1: none."""
-        highest = max(self._seen.get(boot_id, ()), default=-1)
-        self._whole[boot_id] = next(self._holes(boot_id), highest + 1)
-        return self._whole[boot_id] - 1
+        start = self._starts.get(boot_id)
+        return -1 if start is None else next(start.holes(), start.seen.end) - 1
 
-    def _holes(self, boot_id: str) -> Iterator[int]:
-        """In order; whole stretches are stepped over, so that one absurd number costs nothing."""
-        seen, gaps = self._seen.get(boot_id, set()), self._lost.get(boot_id, [])
-        number, highest = self._whole.get(boot_id, 0), max(seen, default=-1)
-        while number < highest:
-            if number in seen:
-                number += 1
-            elif (end := max((last for first, last in gaps if first <= number <= last), default=-1)) >= 0:
-                number = end + 1
-            else:
-                yield number
-                number += 1
+    def _start(self, boot_id: str) -> _Start:
+        """Of one start of a daemon; the one that was not heard of for longest makes room."""
+        start = self._starts.pop(boot_id, None) or _Start(_Stretches(), _Stretches())
+        self._starts[boot_id] = start
+        while len(self._starts) > MOST_STARTS:
+            self._starts.popitem(last=False)
+        return start
+
+
+class _Stretches:
+    """Whole numbers without end: what has no holes is one stretch, however long."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._last: list[int] = []
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._first, number)
+        return at > 0 and number <= self._last[at - 1]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._first, self._last)
+
+    @property
+    def end(self) -> int:
+        """One above the highest."""
+        return self._last[-1] + 1 if self._last else 0
+
+    def add(self, first: int, last: int) -> None:
+        """Joined with every stretch that it touches."""
+        if first > last:
+            return
+        begin, end = bisect_left(self._last, first - 1), bisect_right(self._first, last + 1)
+        if begin < end:
+            first, last = min(first, self._first[begin]), max(last, self._last[end - 1])
+        self._first[begin:end], self._last[begin:end] = [first], [last]
+
+
+class _Start(NamedTuple):
+    seen: _Stretches
+    known: _Stretches
+    """seen, or declared lost"""
+
+    def holes(self) -> Iterator[int]:
+        number = 0
+        for first, last in self.known:
+            yield from range(number, min(first, self.seen.end))
+            number = max(number, last + 1)
 
 
 def parse(line: str | bytes, schema: str) -> dict[str, Any] | None:
@@ -185,6 +226,11 @@ def _is_state(message: Mapping[str, Any]) -> bool:
         )
     except (KeyError, TypeError):
         return False
+
+
+def _is_last_will(message: Mapping[str, Any]) -> bool:
+    """What a broker says in the daemon's name when it vanishes."""
+    return bool(message["state"] == UNKNOWN and "offline" in message["reasons"])
 
 
 def _is_event(event: Mapping[str, Any]) -> bool:

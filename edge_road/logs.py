@@ -16,7 +16,7 @@ from typing import TextIO
 from edge_road.clock import Clock, SystemClock, utc_text
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
-_SECRET = re.compile(r"(?i)\b(token|password|passwd|secret|api_?key)(=|%3d|\s*:\s*)[^\s&\"']+")
+_SECRET = re.compile(r"(?i)(?<![a-z])(token|password|passwd|pwd|secret|api_?key)(=|%3d|\s*:\s*)[^\s&\"']+")
 # C0 and C1 controls, the line separators, and marks that reverse the direction of text.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 

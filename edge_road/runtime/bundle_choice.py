@@ -35,6 +35,8 @@ class BundleChoice(StrictModel):
     """what the vehicle file asked for; when it asks for another one, this choice is void"""
     running: Path | None = None
     """the bundle that was accepted last"""
+    refused: Path | None = None
+    """what the vehicle file asked for, and what must not run"""
     wish: Path | None = None
     """the bundle that is to be tried"""
     outcome: Outcome | None = None
@@ -83,8 +85,10 @@ def accepted_bundle(vehicle: str, named: Path | None) -> Path | None:
 def settle(vehicle: str, named: Path | None, outcome: Outcome) -> None:
     """The wish is over; a disk that cannot keep it is told of, and the next start tries again."""
     choice = read_choice(vehicle).model_copy(update={"wish": None, "outcome": outcome})
-    refused_by_name = named is not None and outcome.bundle == str(named)
-    if outcome.stage == "kept" or refused_by_name:  # the next start must not run what was refused
+    was_named = named is not None and outcome.bundle == str(named)
+    if was_named:
+        choice = choice.model_copy(update={"refused": None if outcome.stage == "kept" else named})
+    if outcome.stage == "kept" or was_named:  # the next start must not run what was refused
         choice = choice.model_copy(update={"instead_of": named, "running": Path(outcome.running)})
     try:
         write_choice(vehicle, choice)

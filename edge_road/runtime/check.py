@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from edge_road.clock import Clock, clock_of_speed
 from edge_road.errors import CameraError
+from edge_road.files import check_writable
 from edge_road.frames import Frame
 from edge_road.runtime.decision import DecisionSettings, rules_for
 from edge_road.runtime.lock import owner_of
@@ -34,7 +35,20 @@ def check_vehicle(vehicle: Vehicle) -> int:
         print(f"source   {_check_source(source, clock)}{_too_slow(source.period_s, vehicle.decision)}")
     for settings in vehicle.outputs:
         print(f"output   {check_output(settings, daemon)}")
+    _check_places(vehicle)
     return 0
+
+
+def _check_places(vehicle: Vehicle) -> None:
+    """Those that the vehicle file names; the others are given by systemd, perhaps only at the start."""
+    if (events := vehicle.events.path) is not None:
+        check_writable(events.parent)
+        if events.exists():
+            events.open("ab").close()
+        print(f"events   {events}: can be written")
+    if (folder := vehicle.keep.folder) is not None:
+        check_writable(folder)
+        print(f"pictures {folder}: can be written")
 
 
 def _check_source(source: Source, clock: Clock) -> str:

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from edge_road.clock import SystemClock, clock_of_speed
 from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.events.journal import Journal
+from edge_road.runtime.events.writer import StorageHealth
 from edge_road.runtime.gpsd import Gpsd
 from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.live_line import LiveLine
@@ -25,6 +27,8 @@ from edge_road.runtime.publisher import Publisher
 from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.rehearsal import REHEARSAL, Rehearsal, rehearsal_from
 from edge_road.runtime.signals import Requests, watch_signals
+from edge_road.runtime.smoke_at_start import begin_smoke
+from edge_road.runtime.snapshot import forget_pictures
 from edge_road.runtime.spawning import EarlyWorker
 from edge_road.runtime.status import Status
 from edge_road.runtime.supervisor import Supervisor
@@ -32,7 +36,7 @@ from edge_road.runtime.surroundings import Surroundings
 from edge_road.runtime.systemd import Systemd
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.runtime.vehicle_options import VehicleOptions
-from edge_road.runtime.vehicle_outputs import JsonLinesOutput, OutputSettings
+from edge_road.runtime.vehicle_outputs import JsonLinesOutput, MqttOutput, OutputSettings
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +55,8 @@ def run(
     with ExitStack() as stack:
         requests = stack.enter_context(watch_signals())
         stack.enter_context(only_one(vehicle.vehicle))
+        stack.callback(forget_pictures, vehicle.vehicle)
+        forget_pictures(vehicle.vehicle)
         clock = clock_of_speed(vehicle.speed)
         rehearsal = rehearsal_from(os.environ, vehicle, SystemClock().mono_ns())
         around = _surroundings(vehicle, vehicle_file, requests, settings, stack)
@@ -85,7 +91,8 @@ def _surroundings(
     outputs.use(_outputs_of(vehicle))
     publisher.outputs = outputs.current
     publisher.listeners.append(status.published)
-    status.outputs, status.storage = outputs.health, journal.writer.health
+    status.outputs = outputs.health
+    status.storage = lambda: awaited(journal.writer.health(), interior.vehicle)
     journal.writer.listen(outputs.publish_event)
 
     def use(changed: Vehicle) -> None:
@@ -111,11 +118,18 @@ def _surroundings(
         live=LiveLine(sys.stderr, machine),
         requests=requests,
         inputs=inputs.newest,
+        begin_smoke=partial(begin_smoke, status, journal),
         start_outputs=start,
         use_outputs=use,
         restore_outputs=restore,
     )
     return around if settings is None else _with_settings(around, settings)
+
+
+def awaited(health: StorageHealth, vehicle: Vehicle) -> StorageHealth:
+    """Only MQTT fetches events out of the store; where nobody will, they are kept, and none of them waits."""
+    is_fetched = any(isinstance(output, MqttOutput) for output in vehicle.outputs)
+    return health if is_fetched else replace(health, waiting=0)
 
 
 def _rehearsing(around: Surroundings, rehearsal: Rehearsal) -> Surroundings:
@@ -132,7 +146,11 @@ def _with_settings(around: Surroundings, settings: VehicleOptions) -> Surroundin
         threading.Thread(target=settings.settle, args=(outcome,), name="settle").start()
 
     return replace(
-        around, load_again=settings.load_again, bundle_wished=settings.bundle_wished, settle=settle
+        around,
+        load_again=settings.load_again,
+        bundle_wished=settings.bundle_wished,
+        instead_of_damaged=settings.instead_of_damaged,
+        settle=settle,
     )
 
 

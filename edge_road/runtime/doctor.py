@@ -26,6 +26,8 @@ PACKAGES = ("numpy", "pydantic", "onnxruntime", "av", "paho-mqtt", "starlette", 
 OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables"""
 LEAST_FREE = 0.07
+ARPHRD_CAN = "280"
+"""of the kernel's if_arp.h"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ def version_facts() -> dict[str, str | None]:
 
 def examine() -> list[Finding]:
     checks: tuple[Callable[[], list[Finding]], ...] = (
-        _machine, _packages, _sqlite, _disk, _clock, _cameras, _gpu, _bundle, _descriptors,
+        _machine, _packages, _sqlite, _disk, _clock, _cameras, _gstreamer, _can, _gpu, _tensorrt,
+        _providers, _bundle, _descriptors,
     )  # fmt: skip
     return [finding for check in checks for finding in check()]
 
@@ -117,6 +120,41 @@ def _cameras() -> list[Finding]:
     return [Finding("V4L2 cameras", bool(devices), ", ".join(devices) or "none")]
 
 
+def _gstreamer() -> list[Finding]:
+    found = shutil.which("gst-launch-1.0")
+    return [
+        Finding("GStreamer", bool(found), found or "none: no CSI camera", "apt install gstreamer1.0-tools")
+    ]
+
+
+def _can() -> list[Finding]:
+    kinds = Path("/sys/class/net").glob("*/type")
+    names = sorted(kind.parent.name for kind in kinds if kind.read_text().strip() == ARPHRD_CAN)
+    return [
+        Finding("CAN interfaces", bool(names), ", ".join(names) or "none", "ip link set can0 up type can")
+    ]
+
+
+def _tensorrt() -> list[Finding]:
+    try:
+        from edge_road.backends.trt import import_tensorrt
+
+        return [Finding("TensorRT", True, import_tensorrt().__version__)]
+    except (EdgeRoadError, ImportError) as error:
+        return [
+            Finding("TensorRT", False, "none: no engines", getattr(error, "details", {}).get("to do", ""))
+        ]
+
+
+def _providers() -> list[Finding]:
+    try:
+        import onnxruntime
+
+        return [Finding("ONNX Runtime on", True, ", ".join(onnxruntime.get_available_providers()))]
+    except ImportError:
+        return []  # said among the packages
+
+
 def _gpu() -> list[Finding]:
     tegra = Path("/etc/nv_tegra_release")
     found = [str(path) for path in (tegra, Path("/dev/nvidia0"), Path("/dev/nvhost-gpu")) if path.exists()]
@@ -138,7 +176,11 @@ def _descriptors() -> list[Finding]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="edge-road doctor", description="What this machine has and lacks.")
+    parser = argparse.ArgumentParser(
+        prog="edge-road doctor",
+        description="What this machine has and lacks. What one vehicle needs is told by: "
+        "edge-road run --vehicle FILE --check",
+    )
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     chosen = parser.parse_args(arguments)
     facts, findings = version_facts(), examine()

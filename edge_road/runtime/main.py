@@ -13,6 +13,7 @@ from pathlib import Path
 
 from edge_road.arguments import seconds
 from edge_road.logs import set_up_logging
+from edge_road.runtime.signals import STOP_SIGNALS
 from edge_road.runtime.spawning import early_worker
 
 
@@ -23,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    for number in STOP_SIGNALS:  # a check that was ended has found nothing
+        signal.signal(number, signal.SIG_DFL)
     from edge_road.runtime.check import check_vehicle
     from edge_road.runtime.vehicle_options import VehicleOptions
 
@@ -30,8 +33,6 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    # Until the loop answers signals, Ctrl-C ends us like SIGTERM: an exception amid imports can get lost.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with early_worker() as early:
         from edge_road.runtime.daemon import run
         from edge_road.runtime.vehicle_options import VehicleOptions

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from edge_road import __version__
 from edge_road.clock import Clock, clock_synced
 from edge_road.conditions import STATES, UNKNOWN
-from edge_road.config import settings_digest
 from edge_road.road_state import RegionState, RoadState
 from edge_road.runtime.decision import Decision, is_distribution
 from edge_road.runtime.evidence import Evidence, RegionEvidence
 from edge_road.runtime.outputs import Output
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_digest import vehicle_digest
 from edge_road.runtime.vehicle_inputs import NO_INPUTS, VehicleInputs
 
 NO_MODEL = "none"
@@ -44,7 +44,7 @@ class Publisher:
 
     def use(self, vehicle: Vehicle) -> None:
         self._vehicle = vehicle
-        self._config_digest = settings_digest(vehicle)
+        self._config_digest = vehicle_digest(vehicle)
 
     def publish(
         self, decision: Decision, basis: Evidence | None, dropped: int, inputs: VehicleInputs = NO_INPUTS

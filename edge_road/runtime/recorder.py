@@ -11,6 +11,7 @@ from edge_road.errors import ConfigError
 from edge_road.runtime.evidence import Record, Report
 from edge_road.runtime.outputs.json_lines import JsonLines
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_digest import without_password
 from edge_road.runtime.vehicle_inputs import VehicleInputs
 from edge_road.runtime.vehicle_outputs import JsonLinesOutput
 
@@ -37,8 +38,8 @@ class Recorder:
             raise ConfigError(
                 "there is a recording in this file already", where=path, fix="name another file"
             )
-        self._lines = JsonLines(JsonLinesOutput(path=str(path)))
-        self.record({"vehicle": vehicle.model_dump(mode="json"), "remarks": remarks})
+        self._lines = JsonLines(JsonLinesOutput(path=str(path)), mode=0o600)
+        self.record({"vehicle": without_password(vehicle).model_dump(mode="json"), "remarks": remarks})
 
     def record(self, step: dict[str, Any]) -> None:
         self._lines.write(json.dumps(step, separators=(",", ":")))

@@ -13,6 +13,7 @@ from pydantic import Field
 from edge_road.errors import ConfigError, suggestion
 from edge_road.runtime.evidence import Record
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_sources import CsiSource
 
 VARIABLE = "EDGE_ROAD_FAULT"
 REHEARSAL = "rehearsal"
@@ -71,6 +72,8 @@ class Rehearsal(Record):
 
 
 NO_REHEARSAL = Rehearsal()
+MADE_UP = ("synthetic", "pattern")
+"""kinds of source that show no road; a source that nobody chose is synthetic"""
 
 
 def rehearsal_from(environment: Mapping[str, str], vehicle: Vehicle, now_ns: int) -> Rehearsal:
@@ -90,6 +93,25 @@ def rehearsal_from(environment: Mapping[str, str], vehicle: Vehicle, now_ns: int
             "too many faults", where=VARIABLE, got=len(words), expected=f"{MOST_FAULTS} at most"
         )
     return Rehearsal(faults=tuple(_parsed(word.strip()) for word in words), began_mono_ns=now_ns)
+
+
+def refuse_in_production(vehicle: Vehicle, where: object) -> None:
+    """What looks like a drive and is none: made-up pictures, a made-up model, another time."""
+    source = vehicle.source
+    found = [
+        *(["backend = fake"] if vehicle.backend == "fake" else []),
+        *([f"source.kind = {source.kind}"] if source.kind in MADE_UP else []),
+        *(["source.pipeline = test"] if isinstance(source, CsiSource) and source.pipeline == "test" else []),
+        *([f"speed = {vehicle.speed:g}"] if vehicle.speed != 1 else []),
+    ]
+    if vehicle.production and found:
+        raise ConfigError(
+            "a rehearsal is not let through in production",
+            where=where,
+            got=", ".join(found),
+            expected="a camera, a model and the speed of a drive",
+            fix="change these, or rehearse with production = false",
+        )
 
 
 def _parsed(word: str) -> InjectedFault:

@@ -22,7 +22,7 @@ def check_reload(old: Vehicle, new: Vehicle) -> None:
 
 def needs_new_worker(old: Vehicle, new: Vehicle) -> bool:
     """Everything but where messages go, and how they are decided, is the worker's; so is a page's picture."""
-    ours = {"outputs", "decision", "heartbeat_hz"}
+    ours = {"outputs", "decision", "heartbeat_hz", "smoke_at_start"}
     differ = old.model_dump(exclude=ours) != new.model_dump(exclude=ours)
     return differ or snapshot_path(old) != snapshot_path(new)
 

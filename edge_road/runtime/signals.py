@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -30,25 +30,46 @@ class Requests:
         return asked
 
 
+EARLY = Requests()
+"""what was asked before the loop could answer"""
+
+
+@contextmanager
+def answer_early() -> Iterator[None]:
+    """While inside, nothing is open yet or any more that would have to be closed: to stop is to end, with 0.
+
+    Without an exception, as Ctrl-C would be: amid imports one can get lost.
+    """
+    with _answered(EARLY.ask_reload, lambda: os._exit(0)):
+        yield
+
+
 @contextmanager
 def watch_signals() -> Iterator[Requests]:
-    """While inside, a signal is a request that the loop sees within one tick.
+    """While inside, a signal is a request that the loop sees within one tick."""
+    requests = Requests()
+    with _answered(requests.ask_reload, lambda: requests.because("shutdown")):
+        requests.reload |= EARLY.take_reload()
+        yield requests
 
-    SIGHUP asks a service to read its settings again; on a terminal it says that the terminal is gone.
+
+@contextmanager
+def _answered(reload: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+    """SIGHUP asks a service to read its settings again; on a terminal it says that the terminal is gone.
+
     SIGUSR1 asks for the same wherever it runs.
     """
-    requests = Requests()
     on_terminal = os.isatty(0) or os.isatty(2)
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def answer(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGUSR1 or (number == signal.SIGHUP and not on_terminal):
-            requests.reload = True
+            reload()
         else:
-            requests.because("shutdown")
+            stop()
 
-    before = {number: signal.signal(number, ask) for number in (*STOP_SIGNALS, *RELOAD_SIGNALS)}
+    before = {number: signal.signal(number, answer) for number in (*STOP_SIGNALS, *RELOAD_SIGNALS)}
     try:
-        yield requests
+        yield
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from edge_road.clock import Clock
@@ -12,6 +13,8 @@ from edge_road.runtime.vehicle_outputs import HttpOutput
 
 LARGEST_BYTES = 2 * 2**20
 FRESH_S = 3.0
+PICTURES = (".jpg", ".part", ".parts.json", ".parts.part", ".parts.wish")
+"""also the parts of one, and the wish for them"""
 
 
 def snapshot_path(vehicle: Vehicle) -> Path | None:
@@ -25,6 +28,13 @@ def write_snapshot(path: Path, jpeg: bytes) -> None:
     temporary = path.with_suffix(".part")
     temporary.write_bytes(jpeg)
     os.replace(temporary, path)
+
+
+def forget_pictures(vehicle: str) -> None:
+    """What shows the road to the page is not left lying about, nor by a daemon that was killed."""
+    for kind in PICTURES:
+        with suppress(OSError):
+            (lock_folder() / f"{vehicle}{kind}").unlink(missing_ok=True)
 
 
 def read_snapshot(vehicle: Vehicle, now: Clock) -> bytes | None:

@@ -11,11 +11,14 @@ from edge_road import __version__
 from edge_road.clock import Clock
 from edge_road.conditions import STATES, UNKNOWN
 from edge_road.road_state import RoadState
+from edge_road.runtime.events.watcher import NO_FAULT
 from edge_road.runtime.events.writer import StorageHealth
 from edge_road.runtime.evidence import Machine
 from edge_road.runtime.machine_facts import machine_facts
 from edge_road.runtime.outputs.output import OutputHealth
 
+BLIND_S = 5.0
+"""longer without a state, by a fault, is not well: a camera that is opened anew is back before"""
 MOST_REASONS = 64
 """reasons are words of ours; the bound is for the day on which they are not"""
 
@@ -27,7 +30,7 @@ class Status:
         self.vehicle, self.boot_id = vehicle, boot_id
         self._machine = machine
         self._started_ns = machine.mono_ns()
-        self._published_ns = self._started_ns
+        self._published_ns = self._seeing_ns = self._started_ns
         self.newest: tuple[RoadState, str] | None = None
         self.messages: Counter[str] = Counter({state: 0 for state in (*STATES, UNKNOWN)})
         self.reasons: Counter[str] = Counter()
@@ -43,11 +46,15 @@ class Status:
         """faults that are injected on purpose"""
         self.swap: dict[str, Any] | None = None
         """how a new bundle fares"""
+        self.smoke: dict[str, Any] | None = None
+        """the self-test beside the start: its verdict, and of which model"""
         self.storage: Callable[[], StorageHealth] | None = None
 
     def published(self, message: RoadState, line: str) -> None:
         self.newest = (message, line)
         self._published_ns = self._machine.mono_ns()
+        if message.state != UNKNOWN or NO_FAULT.issuperset(message.reasons):
+            self._seeing_ns = self._published_ns
         self.messages[message.state] += 1
         for reason in message.reasons:
             if reason in self.reasons or len(self.reasons) < MOST_REASONS:
@@ -63,6 +70,16 @@ class Status:
         """Since the last message, of whatever kind."""
         return (self._machine.mono_ns() - self._published_ns) / 1e9
 
+    def blind_s(self) -> float:
+        """For so long every message has been `unknown` by a fault."""
+        return (self._published_ns - self._seeing_ns) / 1e9
+
+    def _smoke_failed(self) -> bool:
+        """The model on duty did; another one, since a swap, has its own merits."""
+        if self.smoke is None or self.newest is None:
+            return False
+        return bool(self.smoke["smoke"] == "failed" and self.smoke["digest"] == self.newest[0].model_digest)
+
     def up_s(self) -> float:
         return (self._machine.mono_ns() - self._started_ns) / 1e9
 
@@ -76,7 +93,9 @@ class Status:
         outputs = [asdict(output) for output in self.outputs()]
         return {
             "ok": self.alive
+            and self.blind_s() < BLIND_S
             and not self.rehearsal
+            and not self._smoke_failed()
             and all(output["ok"] for output in outputs)
             and (storage is None or storage.ok),
             "alive": self.alive,
@@ -84,8 +103,9 @@ class Status:
             "boot_id": self.boot_id,
             "version": __version__,
             "up_s": round(self.up_s(), 1),
-            "state": message.state if message else UNKNOWN,
-            "reasons": list(message.reasons) if message else ["starting"],
+            "blind_s": round(self.blind_s(), 1),
+            "state": message.state if message and self.alive else UNKNOWN,
+            "reasons": (list(message.reasons) if self.alive else ["stale"]) if message else ["starting"],
             "source": self.source,
             "predictor": self.predictor,
             "frames": self.frames,
@@ -97,6 +117,7 @@ class Status:
                 **(self.machine.model_dump(exclude={"kind"}) if self.machine else {}),
             },
             "swap": self.swap,
+            "smoke": self.smoke,
             "rehearsal": list(self.rehearsal),
             "storage": asdict(storage) if storage else None,
             "outputs": outputs,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from edge_road.clock import Clock, SystemClock
-from edge_road.errors import CameraError, EdgeRoadError
+from edge_road.errors import BundleError, CameraError, EdgeRoadError
 from edge_road.runtime.bundle_choice import Outcome
 from edge_road.runtime.child import Worker
 from edge_road.runtime.decision import NO_FRAMES, Decision, Past, decide, interrupt, resume, rules_for
@@ -181,8 +181,10 @@ class Supervisor:
         self._set_rules(ready.confidence_threshold, ready.period_s)
         self._publisher.model_digest = ready.model_digest
         self._status.predictor, self._status.source = ready.predictor, ready.source
-        if self._ready_ns is None and self._around.bundle_wished():
-            self._requests.ask_reload()
+        if self._ready_ns is None:
+            self._around.begin_smoke(self._vehicle, ready.model_digest)
+            if self._around.bundle_wished():
+                self._requests.ask_reload()
         self._past = resume(self._past)
         if ready.first:
             self._dropped_before, self._rejected_before = self._status.dropped, self._status.rejected
@@ -198,9 +200,23 @@ class Supervisor:
 
     def _take_failure(self, failed: Failed) -> None:
         """What never worked is the user's to mend; what worked once is tried again for ever."""
-        if self._ready_ns is None:
+        if self._ready_ns is not None:
+            log.error("the worker gives up: %s", failed.error())
+        elif failed.exit_code != BundleError.exit_code or not self._fall_back(failed):
             raise failed.error()
-        log.error("the worker gives up: %s", failed.error())
+
+    def _fall_back(self, failed: Failed) -> bool:
+        """From an accepted bundle that is damaged to the one that the vehicle file names; never back."""
+        damaged, named = self._vehicle.bundle, self._around.instead_of_damaged()
+        if named is None or named == damaged:
+            return False
+        log.error("the accepted bundle %s is left, %s runs instead: %s", damaged, named, failed.error())
+        told: dict[str, object] = {"bundle": str(named), "left": str(damaged), "error": failed.what}
+        self._around.journal.note("model", Severity.WARNING, told)
+        self._around = replace(self._around, record=lambda step: None)  # as with all new settings
+        self._use_model(self._vehicle.model_copy(update={"bundle": named}), None)
+        self._replace_worker()
+        return True
 
     def _let_time_pass(self) -> None:
         """A state that has become old is withdrawn at once; the heartbeat keeps its own rhythm."""

@@ -39,6 +39,10 @@ class Surroundings:
     """the same for settings that were good once: leaves out, and logs, what cannot be opened any more"""
     bundle_wished: Callable[[], Path | None] = lambda: None
     """that waits to be tried"""
+    begin_smoke: Callable[[Vehicle, str], None] = lambda vehicle, digest: None
+    """called once, when the first model is ready"""
+    instead_of_damaged: Callable[[], Path | None] = lambda: None
+    """the bundle to run when the one that was accepted is found damaged at the start"""
     rehearsal: Rehearsal = NO_REHEARSAL
     settle: Callable[[Outcome], None] = lambda outcome: None
     """keeps how a new bundle has fared"""

@@ -76,6 +76,8 @@ class Vehicle(StrictModel):
     """where position and speed come from; none: only from MQTT or the unix socket, if at all"""
     production: bool = False
     """refuses what only a rehearsal may do, such as injected faults"""
+    smoke_at_start: bool = False
+    """run the bundle's self-test beside the start; its verdict is an event and stands in /health"""
     worker: WorkerLimits = WorkerLimits()
     thermal: ThermalSettings = ThermalSettings()
     swap: SwapSettings = SwapSettings()

@@ -10,6 +10,7 @@ from pathlib import Path
 from edge_road.config import load_settings
 from edge_road.errors import ConfigError, suggestion
 from edge_road.runtime.bundle_choice import Outcome, accepted_bundle, read_choice, settle
+from edge_road.runtime.rehearsal import refuse_in_production
 from edge_road.runtime.vehicle import Vehicle
 from edge_road.trust import DEVELOPMENT
 from edge_road.workspace import newest_bundle
@@ -26,6 +27,8 @@ class VehicleOptions:
         self._options = options
         self._newest = Vehicle()
         """what the file named when it could be read last"""
+        self._damaged: Path | None = None
+        """a bundle that was accepted once"""
 
     def load(self) -> Vehicle:
         """As the daemon begins: a bundle that was accepted while it ran goes before the one that is named."""
@@ -39,13 +42,23 @@ class VehicleOptions:
     def bundle_wished(self) -> Path | None:
         return read_choice(self._newest.vehicle).wish
 
+    def instead_of_damaged(self) -> Path | None:
+        """What the vehicle file names goes in where the accepted bundle is damaged, unless it was refused."""
+        named, choice = self._newest.bundle, read_choice(self._newest.vehicle)
+        if named is None or named == choice.refused:
+            return None
+        self._damaged = choice.running
+        return named
+
     def settle(self, outcome: Outcome) -> None:
+        self._damaged = None
         settle(self._newest.vehicle, self._newest.bundle, outcome)
 
     def _with_bundle(self, vehicle: Vehicle, wish: Path | None) -> Vehicle:
         if vehicle.backend == "fake":
             return vehicle
-        bundle = wish or accepted_bundle(vehicle.vehicle, vehicle.bundle) or vehicle.bundle
+        accepted = accepted_bundle(vehicle.vehicle, vehicle.bundle)
+        bundle = wish or (None if accepted == self._damaged else accepted) or vehicle.bundle
         return vehicle.model_copy(update={"bundle": bundle or newest_bundle()})
 
     def _named(self) -> Vehicle:
@@ -58,8 +71,10 @@ class VehicleOptions:
             overrides.append(f"outputs=[{{path={json.dumps(options.messages)}}}]")
         if options.truth is not None:
             overrides.append(f"source.truth={json.dumps(options.truth)}")
-        self._newest = load_vehicle(options.vehicle, overrides + options.overrides)
-        return self._newest
+        vehicle = load_vehicle(options.vehicle, overrides + options.overrides)
+        refuse_in_production(vehicle, options.vehicle or "the command line")
+        self._newest = vehicle
+        return vehicle
 
 
 def load_vehicle(path: Path | None, overrides: Sequence[str] = ()) -> Vehicle:

@@ -266,6 +266,31 @@ def test_a_worker_that_dies_on_probation_returns_with_the_old_bundle(garage: Gar
     assert garage.last("rolled_back")["reason"] == "worker_died"
 
 
+def test_an_accepted_bundle_that_is_damaged_gives_way_to_the_one_of_the_vehicle_file(
+    garage: Garage, tmp_path: Path
+) -> None:
+    garage.bundle("new")
+    damage(tmp_path / "new")
+    choice = BundleChoice(instead_of=tmp_path / "old", running=tmp_path / "new")
+    choice_file(tmp_path).parent.mkdir(parents=True)
+    choice_file(tmp_path).write_text(choice.model_dump_json())
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+        daemon.wait_for_state("dry", timeout_s=90)
+        garage.change_file(daemon, rate=15.0)  # new settings do not bring it back
+        daemon.wait_for_unknown("starting", since_s=time.monotonic())
+        daemon.wait_for_state("dry", since_s=time.monotonic(), timeout_s=90)
+        assert daemon.messages[-1].model_digest == garage.digest
+        assert daemon.stop() == 0
+    left = [e.draft.details for e in garage.events() if "left" in e.draft.details]
+    assert [(told["left"], told["bundle"]) for told in left] == [
+        (str(tmp_path / "new"), str(tmp_path / "old"))
+    ]
+    assert "cut or changed" in str(left[0]["error"])
+    damage(tmp_path / "old")
+    with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
+        assert daemon.finish() == 3
+
+
 def test_a_bundle_written_over_the_one_that_runs_is_not_said_to_run(garage: Garage, tmp_path: Path) -> None:
     with Daemon(tmp_path, vehicle=garage.vehicle) as daemon, pytest.MonkeyPatch.context() as patch:
         patch.setenv("EDGE_ROAD_HOME", str(tmp_path))
@@ -287,7 +312,7 @@ def test_whoever_wishes_for_a_bundle_is_told_also_when_other_settings_decide(
     with Daemon(tmp_path, vehicle=garage.vehicle) as daemon:
         daemon.wait_for_state("dry", timeout_s=90)
         monkeypatch.setenv("EDGE_ROAD_HOME", str(tmp_path))
-        file.write_text(tomli_w.dumps({**garage.vehicle, "production": True}))  # needs a restart
+        file.write_text(tomli_w.dumps({**garage.vehicle, "speed": 2.0}))  # needs a restart
         with pytest.raises(GateRefused) as refused:
             edge_road_swap(words)
         assert "cannot change while the daemon runs" in str(refused.value)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import time
+import urllib.request
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from daemon_harness import Daemon, pattern_vehicle, resident_mb
+from mosquitto import free_port
 from small_bundles import brightness_model, write_small_bundle
 
 from edge_road.conditions import RSCD_CLASSES, STATES
 
 pytest.importorskip("onnxruntime")
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
+    end_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
 
 
 def onnx_vehicle(*segments: tuple[str, float], **settings: object) -> dict[str, object]:
@@ -28,6 +41,30 @@ def test_the_newest_bundle_drives_the_daemon(tmp_path: Path) -> None:
     assert [state for state, _ in groupby(m.state for m in told)] == ["icy", "dry"]
     assert {m.model_digest for m in told} == {digest}
     assert set(told[0].stage_ms) == {"check", "prepare", "predict"}
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(0.0, "passed"), (1.0, "failed")])
+def test_the_self_test_runs_beside_the_start_and_tells_its_verdict(
+    tmp_path: Path, least: float, verdict: str
+) -> None:
+    limits = {"clean": 0.0, "gaussian_40": least}
+    digest = write_small_bundle(tmp_path / "bundles" / "small", brightness_model(), smoke_limits=limits)
+    port = free_port()
+    outputs = [{"path": "-"}, {"path": "lines.jsonl", "events": True}, {"kind": "http", "port": port}]
+    with Daemon(tmp_path, vehicle=onnx_vehicle(smoke_at_start=True, outputs=outputs)) as daemon:
+        daemon.wait_for_state("dry")
+        wait_until(lambda: health(port)["smoke"]["smoke"] not in ("running", None))
+        told = health(port)
+        assert daemon.stop() == 0
+    failed = ["gaussian_40"] if verdict == "failed" else []
+    assert told["smoke"] == {"smoke": verdict, "digest": digest, "failed": failed}
+    assert told["ok"] is (verdict == "passed"), told
+    assert f'"smoke":"{verdict}"' in (tmp_path / "lines.jsonl").read_text()
+
+
+def health(port: int) -> dict[str, Any]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
+        return dict(json.load(answer))
 
 
 def test_a_27_class_bundle_publishes_one_of_three_states(tmp_path: Path) -> None:

@@ -126,9 +126,33 @@ def test_a_signal_during_the_start_ends_it_cleanly(tmp_path: Path) -> None:
 def test_a_signal_before_the_first_word_leaves_no_worker_behind(tmp_path: Path, how: signal.Signals) -> None:
     with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
         wait_until(lambda: bool(workers_of(daemon.process.pid)))
-        daemon.stop(how)
+        assert daemon.stop(how) == (-how if how == signal.SIGKILL else 0), daemon.stderr
         wait_until(lambda: not workers_of(daemon.process.pid))
     assert {m.state for m in daemon.messages} <= {"unknown"}
+
+
+def test_a_wish_for_new_settings_before_the_first_word_is_kept(tmp_path: Path) -> None:
+    with Daemon(tmp_path, vehicle=pattern_vehicle()) as daemon:
+        wait_until(lambda: bool(workers_of(daemon.process.pid)))
+        daemon.process.send_signal(signal.SIGUSR1)
+        daemon.wait_for_state("dry")
+        assert "the settings were read again" in daemon.stderr
+        assert daemon.stop() == 0
+
+
+def test_no_picture_of_the_road_is_left_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    picture = folder / "test.jpg"
+    outputs = [{"path": "-"}, {"kind": "http", "port": 0, "snapshots": True}]
+    environment = {"RUNTIME_DIRECTORY": str(folder)}
+    with Daemon(tmp_path, vehicle=pattern_vehicle(outputs=outputs), environment=environment) as daemon:
+        wait_until(picture.exists)
+        assert daemon.stop() == 0
+    assert [file.name for file in folder.iterdir()] == ["test.lock"]
+    picture.write_bytes(b"of a daemon that was killed")
+    with Daemon(tmp_path, vehicle=pattern_vehicle(), environment=environment) as daemon:
+        daemon.wait_for_state("dry")
+        assert not picture.exists()
 
 
 def test_settings_that_are_wrong_leave_no_worker_behind(tmp_path: Path) -> None:

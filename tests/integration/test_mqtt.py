@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import pytest
 from mosquitto import Backend, Broker, free_port
 from road_messages import BASE
 
+from edge_road.client import StateReader
 from edge_road.clock import SystemClock
 from edge_road.errors import ConfigError
 from edge_road.road_state import RoadState, parse_message
@@ -195,6 +197,9 @@ def test_a_daemon_that_vanishes_leaves_offline_behind(tmp_path: Path) -> None:
         sender.mqtt._say_last_word = lambda client: client.socket().close() or True  # type: ignore[method-assign,assignment]
         sender.mqtt._call()
         backend.wait_for(lambda: parse_message(backend.of("state")[-1]).reasons == ("offline",))
+    reader = StateReader()
+    assert [reader.take(payload) for payload in backend.of("state")] == [True, True]
+    assert reader.current().reasons == ("offline",)
 
 
 def send_amid_outages(broker: Broker, backend: Backend, sender: Sender, events: int, gently: bool) -> None:
@@ -274,6 +279,52 @@ def test_a_wrong_password_shows_in_health_and_is_not_hammered(tmp_path: Path) ->
         attempts = (tmp_path / "mosquitto.log").read_text().count("not authorised")
         assert attempts <= 1
         assert sender.journal.writer.health().waiting >= 1
+
+
+def wait_for_health(sender: Sender, wanted: str) -> None:
+    """Messages go on meanwhile; empty: until it is well."""
+    for number in range(300):
+        sender.say(dry(number))
+        health = sender.mqtt.health()
+        if health.ok == (not wanted) and wanted in health.detail:
+            return
+        time.sleep(0.05)
+    raise AssertionError(sender.mqtt.health())
+
+
+@pytest.mark.parametrize(("allowed", "refused"), [("state", "events"), ("events", "state")])
+def test_a_topic_that_the_access_list_denies_shows_until_it_is_taken(
+    tmp_path: Path, allowed: str, refused: str
+) -> None:
+    """The connection lives all the while, and nothing else would tell."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "acl").write_text(f"topic write edge_road/van/{allowed}\n")
+    broker = Broker(tmp_path, f"allow_anonymous true\nacl_file {tmp_path}/acl")
+    with broker, sender_to(tmp_path, broker.port, resend_s=0.5) as sender:
+        sender.note(1)
+        wait_for_health(sender, f"{refused} is refused: Not authorized")
+        assert refused == "state" or sender.journal.writer.health().waiting > 0
+        (tmp_path / "acl").write_text("topic readwrite edge_road/#\n")
+        assert broker.process is not None
+        broker.process.send_signal(signal.SIGHUP)
+        wait_for_health(sender, "")
+        sender.wait_until_delivered()
+
+
+def test_a_subscription_that_is_denied_shows(tmp_path: Path) -> None:
+    """An access list in a file denies none: Mosquitto's plugin does, as other brokers do."""
+    plugin = next(Path("/usr/lib").glob("*/mosquitto_dynamic_security.so"), None)
+    if plugin is None:
+        pytest.skip("no mosquitto_dynamic_security.so")
+    access = {"publishClientSend": True, "publishClientReceive": True, "subscribe": False}
+    rules = {"defaultACLAccess": access, "groups": [{"groupname": "all"}], "anonymousGroup": "all"}
+    (tmp_path / "rules.json").write_text(json.dumps({**rules, "clients": [], "roles": []}))
+    lines = f"allow_anonymous true\nplugin {plugin}\nplugin_opt_config_file {tmp_path}/rules.json"
+    with (
+        Broker(tmp_path, lines) as broker,
+        sender_to(tmp_path, broker.port, delivery="backend_ack", inputs=True) as sender,
+    ):
+        wait_for_health(sender, "ack is refused: Not authorized; inputs is refused: Not authorized")
 
 
 def test_no_broker_at_all_costs_nothing_but_shows(tmp_path: Path) -> None:

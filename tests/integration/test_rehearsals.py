@@ -26,8 +26,17 @@ def test_a_rehearsed_crash_is_told_in_every_message_and_happens_once(tmp_path: P
 
 
 def test_a_vehicle_in_production_does_not_start_with_faults(tmp_path: Path) -> None:
-    vehicle = pattern_vehicle(production=True)
+    camera = {"kind": "v4l2", "device": "/dev/video77"}
+    vehicle = {"production": True, "source": camera, "bundle": str(tmp_path)}
     with Daemon(tmp_path, vehicle=vehicle, environment={"EDGE_ROAD_FAULT": "model.nan@0"}) as daemon:
         assert daemon.finish() == 2
     assert "not injected in production" in daemon.stderr
+    assert daemon.messages == []
+
+
+def test_a_vehicle_in_production_does_not_start_as_a_rehearsal(tmp_path: Path) -> None:
+    with Daemon(tmp_path, vehicle=pattern_vehicle(production=True)) as daemon:
+        assert daemon.finish() == 2
+    assert "not let through in production" in daemon.stderr
+    assert "backend = fake, source.kind = pattern" in daemon.stderr
     assert daemon.messages == []

@@ -16,6 +16,7 @@ from edge_road.road_state import parse_message
 from edge_road.runtime.recorder import Recorder
 from edge_road.runtime.replay import comparable, main, replay
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_digest import vehicle_digest
 from edge_road.synthetic.score import score_messages
 
 
@@ -89,6 +90,25 @@ def test_a_file_holds_one_recording(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a recording in this file already"):
         Recorder(path, Vehicle())
     assert replay(path.read_text().splitlines()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["rtsp://user:hunter2@10.0.0.5/stream", "rtsp://10.0.0.5/user=admin_password=hunter2_channel=1.sdp"],
+)
+def test_a_recording_holds_no_password_and_gives_the_same_digest(tmp_path: Path, url: str) -> None:
+    """It is made to be handed on; nor can the password be guessed from the digest in the messages."""
+    path = tmp_path / "drive.jsonl"
+    vehicle = Vehicle.model_validate({"source": {"kind": "rtsp", "url": url}})
+    recorder = Recorder(path, vehicle)
+    recorder.record({"mono_ns": 1, "say": True})
+    recorder.close()
+    assert "hunter2" not in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    (message,) = replay(path.read_text().splitlines())
+    assert message.config_digest == vehicle_digest(vehicle)
+    other = Vehicle.model_validate({"source": {"kind": "rtsp", "url": url.replace("hunter2", "hunter3")}})
+    assert vehicle_digest(other) == vehicle_digest(vehicle)
 
 
 def test_a_torn_last_line_costs_no_more_than_itself(

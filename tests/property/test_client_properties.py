@@ -131,6 +131,22 @@ def test_a_new_start_counts_anew_and_the_old_one_is_not_heard_again() -> None:
     assert reader.current().state == "icy"
 
 
+def test_the_last_will_is_heard_whatever_its_number_and_brings_no_old_state_back() -> None:
+    """It is as old as the connection that was lost."""
+    reader = StateReader(Watch())
+    for line in (road("icy", 5), road("dry", 6), blind("offline", 3)):
+        assert reader.take(line.to_json())
+    assert reader.current().reasons == ("offline",)
+    assert not reader.take(road("icy", 5).to_json())
+    assert not reader.take(blind("no_frames", 4).to_json())
+    assert not reader.take(changed(road("dry", 4).to_json(), reasons=["offline"]))
+    assert reader.take(road("wet", 7).to_json())
+    assert reader.skipped == 0
+    assert reader.take(road("wet", 0, boot_id="c").to_json())
+    assert not reader.take(blind("offline", 9).to_json())
+    assert reader.current().state == "wet"
+
+
 @given(st.lists(st.integers(0, 30), max_size=60), st.permutations(range(20)))
 def test_every_event_comes_out_once_and_what_is_missing_is_named(
     repeats: list[int], order: list[int]
@@ -165,6 +181,20 @@ def test_one_absurd_number_does_not_hold_up_the_reader() -> None:
     reader.take(gap(3, 4, 2**60 - 1).to_json())
     assert reader.up_to("b") == 2**60
     assert reader.missing == {}
+
+
+def test_a_reader_holds_stretches_and_not_every_number_of_every_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "MOST_STARTS", 3)
+    reader = EventReader()
+    for boot in "abcd":
+        for seq in range(100, 200):
+            reader.take(event(seq, boot).to_json())
+    assert [list(start.seen) for start in reader._starts.values()] == [[(100, 199)]] * 3
+    assert list(reader.missing) == list("bcd")
+    assert reader.take(event(150, "b").to_json()) is None
+    assert reader.take(event(150, "a").to_json()) is not None, "it was forgotten"
 
 
 @given(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from edge_road import __version__
 from edge_road.clock import Clock, clock_synced, utc_text
-from edge_road.config import settings_digest
 from edge_road.road_state import RoadState
 from edge_road.runtime.events.event import Draft, Severity
 from edge_road.runtime.events.outbox import Limits, Outbox
@@ -15,6 +14,7 @@ from edge_road.runtime.events.watcher import Seen, watch
 from edge_road.runtime.events.writer import EventWriter
 from edge_road.runtime.publisher import NO_MODEL
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.runtime.vehicle_digest import vehicle_digest
 from edge_road.workspace import home
 
 
@@ -52,7 +52,7 @@ class Journal:
     def _boot(self, previous: dict[str, object]) -> Draft:
         details: dict[str, object] = {
             "version": __version__,
-            "config_digest": settings_digest(self._vehicle),
+            "config_digest": vehicle_digest(self._vehicle),
             "previous": previous,
         }
         return self._draft("boot", Severity.NOTE, details)

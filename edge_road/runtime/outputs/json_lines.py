@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 1000
 STANDARD_OUTPUT = "-"
+READABLE = 0o644
 
 
 class Taken(ConfigError):
@@ -30,9 +31,9 @@ class Taken(ConfigError):
 class JsonLines:
     """A thread writes the lines; when it cannot keep up, the oldest waiting ones are lost."""
 
-    def __init__(self, settings: JsonLinesOutput) -> None:
-        self._settings = settings
-        self._descriptor = _open_or_refuse(settings.path)
+    def __init__(self, settings: JsonLinesOutput, mode: int = READABLE) -> None:
+        self._settings, self._mode = settings, mode
+        self._descriptor = _open_or_refuse(settings.path, mode)
         self._size = os.fstat(self._descriptor).st_size
         self._waiting: deque[str] = deque()
         self._changed = threading.Condition()
@@ -80,11 +81,11 @@ class JsonLines:
                 self._begin_anew_if_full_or_gone()
                 self._write(line)
                 self._report_failing(None)
-            except BrokenPipeError:
-                self.gone = True
             except OSError as error:
                 self.lost += 1
                 self._report_failing(error)
+                # A pipe at a path may find its next reader; the standard output's was the only one.
+                self.gone = isinstance(error, BrokenPipeError) and self._settings.path == STANDARD_OUTPUT
         os.close(self._descriptor)
 
     def _next(self) -> str | None:
@@ -110,7 +111,7 @@ class JsonLines:
             if not limit or self._size < limit:
                 return
             self._rotate()
-        fresh = _open(self._settings.path)
+        fresh = _open(self._settings.path, self._mode)
         os.close(self._descriptor)
         self._descriptor, self._size, self._torn = fresh, os.fstat(fresh).st_size, False
 
@@ -126,27 +127,30 @@ class JsonLines:
             return
         self._failing = error is not None
         if error is not None:
-            log.error("messages to %s are being lost: %s", self._settings.path, error.strerror)
+            log.error("messages to %s are being lost: %s", self._settings.path, _why(error))
         else:
             log.warning("messages to %s are written again; %d were lost", self._settings.path, self.lost)
 
 
 def _is_at(path: str, descriptor: int) -> bool:
-    """Whether the path still leads to the open file; a pipe or a device cannot be moved away."""
+    """Whether the path still leads to the open file or pipe; a pipe that is away may come back."""
     opened = os.fstat(descriptor)
     try:
-        return not stat.S_ISREG(opened.st_mode) or os.path.samestat(os.stat(path), opened)
+        found = os.stat(path)
     except FileNotFoundError:
-        return False
+        return not stat.S_ISREG(opened.st_mode)
+    both_are_pipes = stat.S_ISFIFO(opened.st_mode) and stat.S_ISFIFO(found.st_mode)
+    can_be_moved = both_are_pipes or stat.S_ISREG(opened.st_mode)
+    return not can_be_moved or os.path.samestat(found, opened)
 
 
-def _open(path: str) -> int:
+def _open(path: str, mode: int) -> int:
     if path == STANDARD_OUTPUT:
         return os.dup(1)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     # Without waiting: to open a pipe that nobody reads would hold up the first heartbeat.
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
-    descriptor = os.open(path, flags, 0o644)
+    descriptor = os.open(path, flags, mode)
     os.set_blocking(descriptor, True)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -168,11 +172,14 @@ def check_path(path: str) -> str:
     return f"{path}: can be made"
 
 
-def _open_or_refuse(path: str) -> int:
+def _open_or_refuse(path: str, mode: int = READABLE) -> int:
     try:
-        return _open(path)
+        return _open(path, mode)
     except BlockingIOError:
         raise Taken("another process writes to this file", where=path) from None
     except OSError as error:
-        got = "a pipe that nobody reads" if error.errno == errno.ENXIO else error.strerror
-        raise ConfigError("the file for messages cannot be opened", where=path, got=got) from None
+        raise ConfigError("the file for messages cannot be opened", where=path, got=_why(error)) from None
+
+
+def _why(error: OSError) -> str | None:
+    return "a pipe that nobody reads" if error.errno in (errno.ENXIO, errno.EPIPE) else error.strerror

@@ -34,13 +34,16 @@ class Metrics:
         yield _by("messages", "messages by state", "state", status.messages)
         yield _by("reasons", "messages by reason", "reason", status.reasons)
         yield _gauge("silent_seconds", "since the last message", status.silent_s())
+        yield _gauge("blind_seconds", "of nothing but unknown, by a fault", status.blind_s())
         yield _gauge("up_seconds", "since the start", status.up_s())
         if status.newest is not None:
             yield from self._newest()
         if status.storage is not None:
             storage = status.storage()
             yield _gauge("storage_ok", "events are stored on the disk", storage.ok)
-            yield _gauge("events_waiting", "events that are not delivered yet", storage.waiting)
+            yield _gauge(
+                "events_waiting", "events that an MQTT output has not delivered yet", storage.waiting
+            )
             yield _gauge("events_unsaved", "events that only memory holds", storage.unsaved)
         yield from self._machine()
         yield from self._outputs()

@@ -13,7 +13,7 @@ import random
 import select
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edge_road.clock import Clock
@@ -64,6 +64,11 @@ class Mqtt:
         self._connected = False
         self._trouble = "not connected yet"
         self._refused = self._explained = False
+        self._denied: dict[str, str] = {}
+        """by topic, why the broker does not take or give it; replaced as a whole"""
+        self._asked: dict[int, str] = {}
+        """by message, whose topic the broker has not judged yet"""
+        self._ask_state, self._subscribed_ns = True, 0
         self._last_word: int | None = None
         self._thread = threading.Thread(target=self._run, name="mqtt", daemon=True)
 
@@ -78,8 +83,10 @@ class Mqtt:
         """Events are read from the outbox, which holds them until they are delivered."""
 
     def health(self) -> OutputHealth:
-        name = f"mqtt {self._settings.host}:{self._settings.port}"
-        return OutputHealth(name, self._connected, "" if self._connected else self._trouble)
+        name, denied = f"mqtt {self._settings.host}:{self._settings.port}", self._denied
+        trouble = "; ".join(f"{topic} is refused: {why}" for topic, why in denied.items())
+        trouble = trouble if self._connected else self._trouble
+        return OutputHealth(name, self._connected and not denied, trouble)
 
     def close(self, timeout_s: float) -> None:
         self._closing.set()
@@ -127,6 +134,7 @@ class Mqtt:
         client.will_set(f"{self._topic}/state", self._offline(), qos=1, retain=True)
         client.on_connect = self._on_connect
         client.on_publish = self._on_publish
+        client.on_subscribe = self._on_subscribe
         client.on_message = self._on_message
         client.on_disconnect = self._on_disconnect
         client.connect(self._settings.host, self._settings.port, self._settings.keepalive_s, clean_start=True)
@@ -144,6 +152,7 @@ class Mqtt:
                 if now_ns - opened_ns > self._settings.connect_s * 1e9:
                     return self._note("the broker does not answer")
                 continue
+            self._subscribe_again(client, now_ns)
             self._send_state(client, now_ns)
             self._send_events(client, now_ns)
             if self._closing.is_set():
@@ -177,8 +186,15 @@ class Mqtt:
         changed = self._sent is None or _word(message) != _word(self._sent)
         every_s = min(self._settings.state_every_s, message.valid_for_ms / 2000)
         if changed or now_ns - self._sent_ns >= every_s * 1e9:
-            client.publish(f"{self._topic}/state", line, qos=0, retain=True, properties=_expiry(message))
+            self._publish_state(client, line, _expiry(message))
             self._sent, self._sent_ns = message, now_ns
+
+    def _publish_state(self, client: Client, line: str, expiry: Any) -> None:
+        """The first of a connection asks for an answer: that states are not allowed is told no other way."""
+        topic, qos = f"{self._topic}/state", int(self._ask_state)
+        sent = client.publish(topic, line, qos=qos, retain=True, properties=expiry)
+        if self._ask_state:
+            self._ask_state, self._asked[sent.mid] = False, "state"
 
     def _send_events(self, client: Client, now_ns: int) -> None:
         if client.want_write() or not (room := self._delivery.room(now_ns)):
@@ -206,20 +222,52 @@ class Mqtt:
             self._refused = reason.value in (134, 135)  # bad user name or password, not authorised
             return self._note(str(reason))
         log.info("connected to the broker %s:%d", self._settings.host, self._settings.port)
-        self._connected, self._sent = True, None
+        self._connected, self._sent, self._ask_state = True, None, True
+        self._asked.clear()
         self._delivery.progressed(self._machine.mono_ns())
-        if self._settings.delivery == "backend_ack":
-            client.subscribe(f"{self._topic}/ack", qos=1)
-        if self._settings.inputs:
-            client.subscribe(f"{self._topic}/inputs", qos=0)
+        wanted = {"ack": self._settings.delivery == "backend_ack", "inputs": self._settings.inputs}
+        self._subscribe(client, [topic for topic, is_wanted in wanted.items() if is_wanted])
         return None
+
+    def _subscribe(self, client: Client, topics: Sequence[str]) -> None:
+        self._subscribed_ns = self._machine.mono_ns()
+        for topic in topics:
+            _, mid = client.subscribe(f"{self._topic}/{topic}", qos=int(topic == "ack"))
+            if mid is not None:
+                self._asked[mid] = topic
+
+    def _subscribe_again(self, client: Client, now_ns: int) -> None:
+        """An access list may be mended while the connection lives."""
+        if self._denied and now_ns - self._subscribed_ns > REFUSED_PAUSE_S * 1e9:
+            self._subscribe(client, [topic for topic in ("ack", "inputs") if topic in self._denied])
+
+    def _on_subscribe(
+        self, _client: Client, _data: object, mid: int, reasons: Sequence[Any], _more: object
+    ) -> None:
+        if (topic := self._asked.pop(mid, None)) is not None:
+            self._judge(topic, reasons[0])
 
     def _on_publish(self, _client: Client, _data: object, mid: int, reason: Any, _more: object) -> None:
         if mid == self._last_word:
             self._last_word = 0
+        if self._asked.pop(mid, None) is not None:
+            self._ask_state = reason.is_failure
+            self._judge("state", reason)
         entry_id = self._delivery.broker_has(mid)
-        if entry_id is not None and self._settings.delivery == "broker_ack" and not reason.is_failure:
+        if entry_id is None:
+            return
+        self._judge("events", reason)
+        if self._settings.delivery == "broker_ack" and not reason.is_failure:
             self._events.delivered([entry_id])
+
+    def _judge(self, topic: str, reason: Any) -> None:
+        """A broker that refuses a topic keeps the connection: nobody would miss what does not come."""
+        others = {name: why for name, why in self._denied.items() if name != topic}
+        if reason.is_failure and topic not in self._denied:
+            log.warning("the broker refuses %s/%s: %s", self._topic, topic, reason)
+        elif not reason.is_failure and topic in self._denied:
+            log.info("the broker takes %s/%s again", self._topic, topic)
+        self._denied = {**others, topic: str(reason)} if reason.is_failure else others
 
     def _on_message(self, _client: Client, _data: object, message: Any) -> None:
         if message.topic == f"{self._topic}/inputs":

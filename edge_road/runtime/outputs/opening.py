@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edge_road.clock import SystemClock
+from edge_road.errors import ConfigError
 from edge_road.runtime.events.writer import EventWriter
 from edge_road.runtime.inputs_box import InputBox
 from edge_road.runtime.outputs.json_lines import JsonLines, Taken, check_path
@@ -85,5 +86,22 @@ def check_output(settings: OutputSettings, daemon: int | None = None) -> str:
     if isinstance(settings, HttpOutput):
         if settings.token_file is not None:
             read_secret(settings.token_file)
-        return f"http {settings.host}:{settings.port}: settings are valid"
+        return _check_http(settings, daemon)
+    if isinstance(settings, UnixSocketOutput) and settings.path is not None and daemon is None:
+        from edge_road.runtime.outputs.unix_socket import check_door
+
+        return check_door(settings.path)
     return f"{settings.kind}: settings are valid"
+
+
+def _check_http(settings: HttpOutput, daemon: int | None) -> str:
+    from edge_road.web.server import listen
+
+    name = f"http {settings.host}:{settings.port}"
+    try:
+        listen(settings).close()
+    except ConfigError:
+        if daemon is None:
+            raise
+        return f"{name}: not free, the daemon that runs (process {daemon}) may serve it"
+    return f"{name}: can be served"

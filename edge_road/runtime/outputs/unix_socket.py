@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from edge_road.errors import ConfigError
+from edge_road.files import check_writable
 from edge_road.road_state import RoadState
 from edge_road.runtime.inputs_parse import LARGEST_BYTES
 from edge_road.runtime.lock import lock_folder
@@ -156,6 +157,16 @@ def _is_served(path: Path) -> bool:
         except OSError as error:
             return isinstance(error, BlockingIOError)  # too many wait at the door
     return True
+
+
+def check_door(path: Path) -> str:
+    """What a daemon would find; nothing is left behind."""
+    if path.parent.is_dir():
+        _open_door(path, 0o600).close()
+        path.unlink()
+    else:
+        check_writable(path.parent)
+    return f"{path}: can be made"
 
 
 def _open_door(path: Path, mode: int) -> socket.socket:

@@ -32,8 +32,8 @@ export const WORDS = {
     partsHint: "Ein verdeckter Teil machte den Zustand unwahrscheinlicher: je kräftiger, desto mehr (letzte {s} s)",
     names: {
       true: "ja", false: "nein",
-      ok: "in Ordnung", alive: "antwortet", up_s: "läuft seit, s", frames: "Bilder", dropped: "ausgelassen", rejected: "abgelehnt",
-      worker_starts: "Starts des Helfers", swap: "Modellwechsel", rate_hz: "Bilder je s, höchstens", hottest_c: "Temperatur, °C",
+      ok: "in Ordnung", alive: "antwortet", up_s: "läuft seit, s", blind_s: "blind seit, s", frames: "Bilder", dropped: "ausgelassen", rejected: "abgelehnt",
+      worker_starts: "Starts des Helfers", swap: "Modellwechsel", smoke: "Selbsttest", rate_hz: "Bilder je s, höchstens", hottest_c: "Temperatur, °C",
       power_mode: "Energiemodus", dropped_share: "Anteil ausgelassen", throttled: "gedrosselt", available_mb: "freier Speicher, MB",
       storage: "Ablage", events_waiting: "wartende Ereignisse", vehicle: "Fahrzeug", version: "Version", model: "Modell",
       settings: "Einstellungen", predictor: "läuft mit", source: "Kamera", boot: "Start", machine: "Rechner",
@@ -62,8 +62,8 @@ export const WORDS = {
     partsHint: "Cacher une partie rendait l’état moins probable : plus la couleur est forte, plus elle comptait (dernières {s} s)",
     names: {
       true: "oui", false: "non",
-      ok: "en ordre", alive: "répond", up_s: "en marche depuis, s", frames: "images", dropped: "sautées", rejected: "rejetées",
-      worker_starts: "démarrages de l’auxiliaire", swap: "changement de modèle", rate_hz: "images par s, au plus", hottest_c: "température, °C",
+      ok: "en ordre", alive: "répond", up_s: "en marche depuis, s", blind_s: "aveugle depuis, s", frames: "images", dropped: "sautées", rejected: "rejetées",
+      worker_starts: "démarrages de l’auxiliaire", swap: "changement de modèle", smoke: "autotest", rate_hz: "images par s, au plus", hottest_c: "température, °C",
       power_mode: "mode d’énergie", dropped_share: "part sautée", throttled: "ralenti", available_mb: "mémoire libre, Mo",
       storage: "stockage", events_waiting: "événements en attente", vehicle: "véhicule", version: "version", model: "modèle",
       settings: "réglages", predictor: "calculé par", source: "caméra", boot: "démarrage", machine: "ordinateur",

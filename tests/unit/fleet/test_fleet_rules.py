@@ -43,9 +43,12 @@ def test_a_state_holds_while_it_is_fresh_and_then_is_unknown() -> None:
 
 
 def test_a_vehicle_that_signed_off_still_says_why() -> None:
+    """The broker says it with the number that the vehicle had when it connected."""
     fleet = Kept()
-    fleet.say(road("dry", 1))
-    fleet.say(blind("offline", 2))
+    for seq in range(1, 4):
+        fleet.say(road("dry", seq))
+    fleet.say(blind("offline", 1))
+    assert fleet.state() == ("unknown", ["offline"])
     fleet.clock.sleep(60)
     assert fleet.state() == ("unknown", ["stale", "offline"])
 

@@ -76,6 +76,11 @@ def test_a_refused_bundle_that_the_file_names_does_not_run_at_the_next_start(sta
     settle("van", bad, refused(bad, running=good))
     assert accepted_bundle("van", bad) == good
     assert accepted_bundle("van", good) is None, "the file was mended"
+    assert read_choice("van").refused == bad
+    settle("van", bad, kept(made(state / "another")))
+    assert read_choice("van").refused == bad, "it is still what the file names"
+    settle("van", bad, kept(bad))
+    assert read_choice("van").refused is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"wish": 3}', b'{"other": 1}', b"\xff\xfe"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         False,
         "not installed",
     )
+
+
+def test_it_knows_what_cameras_buses_and_models_need() -> None:
+    """Each is there or is said not to be; none of them ends the look."""
+    names = [finding.what for finding in doctor.examine()]
+    assert {"GStreamer", "CAN interfaces", "TensorRT", "ONNX Runtime on"} <= set(names)
+    assert "CPUExecutionProvider" in found("ONNX Runtime on").found
+    assert found("TensorRT").ok or found("TensorRT").fix
+    assert found("GStreamer").ok == (shutil.which("gst-launch-1.0") is not None)
 
 
 def test_json_and_text_tell_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -105,10 +105,37 @@ def test_dev_full_never_blocks_and_is_reported_once(caplog: pytest.LogCaptureFix
     assert len(caplog.records) == 1
 
 
-def test_a_reader_that_is_gone_is_noticed() -> None:
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_pipe_finds_its_next_reader(
+    tmp_path: Path, made_anew: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What nobody read is counted and said; the daemon goes on."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    output = lines_to(pipe)
+    os.close(reader)
+    if made_anew:
+        pipe.unlink()
+        output.write("the pipe is away")
+        _wait_until(lambda: output.lost == 1)
+        os.mkfifo(pipe)
+    output.write("nobody is there")
+    _wait_until(lambda: output.lost == 1 + made_anew)
+    assert (output.health().ok, output.gone) == (False, False)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    output.write("heard")
+    _wait_until(lambda: output.health().ok)
+    assert os.read(reader, 100) == b"heard\n"
+    output.close(timeout_s=5)
+    os.close(reader)
+    assert ["nobody reads" in r.message or "written again" in r.message for r in caplog.records] == [True] * 2
+
+
+def test_a_standard_output_that_nobody_reads_any_more_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
-    output = lines_to(Path(f"/dev/fd/{writer}"))
-    os.close(writer)
+    monkeypatch.setattr(json_lines.os, "dup", lambda descriptor: writer)
+    output = lines_to(Path("-"))
     os.close(reader)
     output.write("x")
     _wait_until(lambda: output.gone)
@@ -164,7 +191,7 @@ def test_a_rotation_that_fails_half_way_costs_no_older_file(
     output.write("older")
     _wait_until(lambda: path.read_text() == "older\n")
 
-    def no_room(path: str) -> int:
+    def no_room(path: str, mode: int) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as full:

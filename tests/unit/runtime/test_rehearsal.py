@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,14 @@ from edge_road.clock import ScriptedClock
 from edge_road.errors import CameraError, ConfigError
 from edge_road.frames import Frame
 from edge_road.runtime.injected_faults import FaultyCamera, FaultyPredictor
-from edge_road.runtime.rehearsal import NO_REHEARSAL, PLACES, VARIABLE, Rehearsal, rehearsal_from
+from edge_road.runtime.rehearsal import (
+    NO_REHEARSAL,
+    PLACES,
+    VARIABLE,
+    Rehearsal,
+    refuse_in_production,
+    rehearsal_from,
+)
 from edge_road.runtime.sources.base import Unreadable
 from edge_road.runtime.sources.pattern import PatternCamera
 from edge_road.runtime.vehicle import Vehicle
@@ -44,6 +53,30 @@ def test_a_worker_that_starts_later_does_not_crash_again() -> None:
 def test_production_refuses_them() -> None:
     with pytest.raises(ConfigError, match="not injected in production"):
         armed("camera.black@1", production=True)
+
+
+CAMERA = {"kind": "csi"}
+
+
+@pytest.mark.parametrize(
+    ("rehearsal", "told"),
+    [
+        ({}, "source.kind = synthetic"),
+        ({"source": {"kind": "pattern"}}, "source.kind = pattern"),
+        ({"source": {**CAMERA, "pipeline": "test"}}, "source.pipeline = test"),
+        ({"source": CAMERA, "backend": "fake"}, "backend = fake"),
+        ({"source": CAMERA, "speed": 0.1}, "speed = 0.1"),
+    ],
+)
+def test_production_lets_no_rehearsal_through(rehearsal: dict[str, Any], told: str) -> None:
+    refuse_in_production(Vehicle.model_validate(rehearsal), "van.toml")
+    with pytest.raises(ConfigError, match="not let through in production") as refused:
+        refuse_in_production(Vehicle.model_validate({**rehearsal, "production": True}), "van.toml")
+    assert refused.value.details["got"] == told
+
+
+def test_production_drives_with_a_camera_and_a_model() -> None:
+    refuse_in_production(Vehicle.model_validate({"source": CAMERA, "production": True}), "van.toml")
 
 
 @pytest.mark.parametrize(
