@@ -56,7 +56,16 @@ class Visit:
         page.on("request", lambda request: self.urls.append(request.url))
 
     def open(self, path: str = "") -> None:
-        self.page.goto(self.home + path)
+        """The daemon may say its first state before it serves the page."""
+        end_s = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self.page.goto(self.home + path)
+                return
+            except sync_api.Error as error:
+                if "ERR_CONNECTION_REFUSED" not in str(error) or time.monotonic() > end_s:
+                    raise
+                time.sleep(0.1)
 
     def sign_in(self, token: str = TOKEN) -> None:
         self.page.fill("#token", token)

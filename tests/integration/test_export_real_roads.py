@@ -20,6 +20,7 @@ from edge_road.runtime.decision import Past, decide, rules_for
 from edge_road.runtime.model import load_model
 from edge_road.runtime.perception import perception_of
 from edge_road.runtime.vehicle import Vehicle
+from edge_road.trust import DEVELOPMENT
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -65,7 +66,7 @@ def test_real_videos_of_dry_roads_are_told_dry_or_doubted_and_never_anything_els
     bundle: Bundle, shared_data: Path, name: str, least_dry: float
 ) -> None:
     """Other cameras than those of the photographs: the one over the road looks at it from the side."""
-    vehicle = Vehicle(bundle=bundle.path, backend="onnx")
+    vehicle = Vehicle(bundle=bundle.path, backend="onnx", trust=DEVELOPMENT)
     model = load_model(vehicle)
     perception, past = perception_of(vehicle, model), Past()
     rules, told = rules_for(vehicle.decision, model.confidence_threshold, period_s=0.04), Counter[str]()

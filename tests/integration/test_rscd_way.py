@@ -76,6 +76,7 @@ def test_27_classes_become_three_states_on_the_road(home: Path) -> None:
     patches = patches_by_state(home / "rscd" / "train", home / "drive")
     vehicle = {
         "precision": "float32",
+        "trust": {"allow_unsigned": True},
         "decision": {"confidence": 0.4},
         "source": {"kind": "images", "path": str(patches), "fps": 10},
     }
