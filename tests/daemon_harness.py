@@ -153,12 +153,16 @@ def crowding() -> float:
 
 Scenario = Callable[..., None]
 ATTEMPTS = 3
+TABLE = "EDGE_ROAD_FAULT_TABLE"
+"""set where measurements are written for docs/reliability.md"""
 ATTEMPT: ContextVar[int] = ContextVar("attempt", default=1)
 """which one of a test is under way: the table of measurements tells of it"""
 
 
 def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
-    """Times are promised for a machine that is not overloaded; on one that is not, they hold at once."""
+    """Where promises are measured, only a crowded machine is tried again; the suite also forgives a moment
+    of load that no average shows, and connections that gloo never makes.
+    """
 
     @functools.wraps(scenario)  # pytest reads the fixtures that the scenario asks for
     def test(tmp_path: Path, **fixtures: Any) -> None:
@@ -169,7 +173,7 @@ def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
             try:
                 return scenario(tmp_path=folder, **fixtures)
             except (AssertionError, subprocess.TimeoutExpired):
-                if attempt == ATTEMPTS or crowding() <= 1.0:
+                if attempt == ATTEMPTS or (TABLE in os.environ and crowding() <= 1.0):
                     raise
             finally:
                 ATTEMPT.reset(token)
