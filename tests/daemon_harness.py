@@ -153,16 +153,16 @@ def crowding() -> float:
 
 Scenario = Callable[..., None]
 ATTEMPTS = 3
-TABLE = "EDGE_ROAD_FAULT_TABLE"
-"""set where measurements are written for docs/reliability.md"""
 ATTEMPT: ContextVar[int] = ContextVar("attempt", default=1)
 """which one of a test is under way: the table of measurements tells of it"""
 
 
+class NeverConnected(AssertionError):
+    """gloo gave up between two processes of one machine: no promise of ours was tried."""
+
+
 def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
-    """Where promises are measured, only a crowded machine is tried again; the suite also forgives a moment
-    of load that no average shows, and connections that gloo never makes.
-    """
+    """Times are promised for a machine that is not overloaded; on one that is not, they hold at once."""
 
     @functools.wraps(scenario)  # pytest reads the fixtures that the scenario asks for
     def test(tmp_path: Path, **fixtures: Any) -> None:
@@ -172,8 +172,9 @@ def retried_on_a_busy_machine(scenario: Scenario) -> Scenario:
             token = ATTEMPT.set(attempt)
             try:
                 return scenario(tmp_path=folder, **fixtures)
-            except (AssertionError, subprocess.TimeoutExpired):
-                if attempt == ATTEMPTS or (TABLE in os.environ and crowding() <= 1.0):
+            except (AssertionError, subprocess.TimeoutExpired) as error:
+                is_ours = not isinstance(error, NeverConnected)
+                if attempt == ATTEMPTS or (is_ours and crowding() <= 1.0):
                     raise
             finally:
                 ATTEMPT.reset(token)

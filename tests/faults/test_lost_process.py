@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from daemon_harness import retried_on_a_busy_machine
+from daemon_harness import NeverConnected, retried_on_a_busy_machine
 from tiny_training import write_tiny_recipe
 
 from edge_road import cli
@@ -169,7 +169,9 @@ def finished(command: list[str]) -> str:
         said, _ = process.communicate(timeout=100)
     except subprocess.TimeoutExpired:
         process.terminate()  # it ends its processes
-        raise AssertionError(f"not finished: {process.communicate(timeout=60)[0]}") from None
+        said = process.communicate(timeout=60)[0]
+        kind = NeverConnected if "connectFullMesh failed" in said else AssertionError
+        raise kind(f"not finished: {said}") from None
     assert process.returncode == 0, said[-3000:]
     return said
 
